@@ -1,0 +1,143 @@
+#include "base/intern.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+/*
+ * Open addressing over slots of (high half of the hash, id + 1); the texts lie
+ * in an arena, so growing moves slots and never texts. A slot's 32 hash bits
+ * settle nearly every comparison without touching the text.
+ */
+struct slot {
+	uint32_t hash;
+	uint32_t id_plus_1;
+};
+
+struct text {
+	const char *at;
+	size_t len;
+};
+
+struct intern {
+	struct slot *slots;
+	size_t mask;
+	uint64_t seed;
+	struct arena arena;
+	VEC(struct text) texts;
+};
+
+static const size_t FIRST_SLOTS = 1024;
+
+struct intern *intern_new(void)
+{
+	struct intern *intern = mem_zero(sizeof(*intern));
+
+	intern->slots = mem_zero(FIRST_SLOTS * sizeof(*intern->slots));
+	intern->mask = FIRST_SLOTS - 1;
+	intern->seed = hash_seed();
+	(void)intern_add(intern, "", 0);
+	return intern;
+}
+
+void intern_free(struct intern *intern)
+{
+	if (!intern)
+		return;
+	free(intern->slots);
+	arena_done(&intern->arena);
+	VEC_DONE(&intern->texts);
+	free(intern);
+}
+
+/* The slot that holds the text, or the empty one where it belongs. */
+static struct slot *seek(const struct intern *intern, const char *at, size_t len, uint64_t hash)
+{
+	for (size_t i = hash & intern->mask;; i = (i + 1) & intern->mask) {
+		struct slot *slot = &intern->slots[i];
+		const struct text *text;
+
+		if (!slot->id_plus_1)
+			return slot;
+		if (slot->hash != (uint32_t)(hash >> 32))
+			continue;
+		text = &intern->texts.at[slot->id_plus_1 - 1];
+		if (text->len == len && (!len || !memcmp(text->at, at, len)))
+			return slot;
+	}
+}
+
+static void grow(struct intern *intern)
+{
+	size_t slots = (intern->mask + 1) * 2;
+
+	free(intern->slots);
+	intern->slots = mem_zero(slots * sizeof(*intern->slots));
+	intern->mask = slots - 1;
+	for (size_t id = 0; id < intern->texts.count; id++) {
+		const struct text *text = &intern->texts.at[id];
+		uint64_t hash = hash_bytes(text->at, text->len, intern->seed);
+		size_t i = hash & intern->mask;
+
+		while (intern->slots[i].id_plus_1)
+			i = (i + 1) & intern->mask;
+		intern->slots[i].hash = (uint32_t)(hash >> 32);
+		intern->slots[i].id_plus_1 = (uint32_t)id + 1;
+	}
+}
+
+uint32_t intern_add(struct intern *intern, const char *at, size_t len)
+{
+	uint64_t hash = hash_bytes(at, len, intern->seed);
+	struct slot *slot = seek(intern, at, len, hash);
+	struct text *text;
+
+	if (slot->id_plus_1)
+		return slot->id_plus_1 - 1;
+	if (intern->texts.count * 2 > intern->mask) {
+		grow(intern);
+		slot = seek(intern, at, len, hash);
+	}
+	text = VEC_ADD(&intern->texts);
+	text->at = arena_text(&intern->arena, at, len);
+	text->len = len;
+	slot->hash = (uint32_t)(hash >> 32);
+	slot->id_plus_1 = (uint32_t)intern->texts.count;
+	return slot->id_plus_1 - 1;
+}
+
+uint32_t intern_text(struct intern *intern, const char *text)
+{
+	return intern_add(intern, text, strlen(text));
+}
+
+const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_len)
+{
+	if (id >= intern->texts.count)
+		id = 0;
+	if (ret_len)
+		*ret_len = intern->texts.at[id].len;
+	return intern->texts.at[id].at;
+}
+
+_Bool intern_find(const struct intern *intern, const char *at, size_t len, uint32_t *ret_id)
+{
+	const struct slot *slot = seek(intern, at, len, hash_bytes(at, len, intern->seed));
+
+	if (!slot->id_plus_1)
+		return 0;
+	*ret_id = slot->id_plus_1 - 1;
+	return 1;
+}
+
+uint32_t intern_count(const struct intern *intern)
+{
+	return (uint32_t)intern->texts.count;
+}
+
+size_t intern_bytes(const struct intern *intern)
+{
+	return intern->arena.used_bytes;
+}

@@ -1,0 +1,9 @@
+#include "base/own.h"
+
+#include <unistd.h>
+
+void own_closep(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}

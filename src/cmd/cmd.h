@@ -1,0 +1,38 @@
+/*
+ * cmd.h - one command, one file.
+ *
+ * To add one: cmd_x.c with `const struct cmd cmd_x`, a word in CMD_LIST,
+ * doc/man/sonde-x.md, tests/cli/x/. A command parses (the table does), calls
+ * one or two functions of a lower layer, and prints.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/opt.h"
+
+struct cmd {
+	const char *name;
+	const char *summary;     /* one line, no full stop */
+	const char *description; /* paragraphs for --help */
+	const char *examples;    /* lines for --help */
+	const struct opt *opts;
+	size_t args_size;
+	/* `args` is the options' struct. 0 or an exit status of the command's own
+	 * above 0; negative ERR_*. */
+	int (*run)(const void *args, struct err *err);
+};
+
+#define CMD_LIST(X) \
+	X(import)   \
+	X(report)   \
+	X(sql)      \
+	X(explain)  \
+	X(completion) \
+	X(help)
+
+#define X(name) extern const struct cmd cmd_##name;
+CMD_LIST(X)
+#undef X
+
+const struct cmd *const *cmd_list(size_t *ret_count);
+const struct cmd *cmd_find(const char *name);

@@ -1,0 +1,173 @@
+/*
+ * event.h - the few things that everything recorded becomes.
+ *
+ * Times are int64 ns on the clock of the event's source (session.h maps a
+ * source's clock to the session's). `lane`, `name` and the like are ids that
+ * session.h gave out. Fields that are unknown keep their NONE value: 0 for
+ * string ids and correlations, EVENT_UNKNOWN where 0 has a meaning.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EVENT_UNKNOWN INT64_MIN
+
+/* Something on a device with a start and an end; its lane is a stream. */
+enum op_kind {
+	OP_KERNEL,
+	OP_MEMCPY,
+	OP_MEMSET,
+	OP_GRAPH, /* a CUDA graph traced as one block */
+	OP_OTHER, /* device work that is none of these (other accelerators) */
+};
+
+/* Which ends a copy has. */
+enum copy_kind {
+	COPY_UNKNOWN,
+	COPY_HTOD,
+	COPY_DTOH,
+	COPY_DTOD,
+	COPY_HTOH,
+	COPY_PTOP,
+};
+
+/* What kind of host memory took part in a copy. */
+enum host_memory {
+	HOST_MEMORY_UNKNOWN,
+	HOST_MEMORY_PAGEABLE,
+	HOST_MEMORY_PINNED,
+	HOST_MEMORY_MANAGED,
+};
+
+struct op {
+	enum op_kind kind;
+	uint32_t lane;
+	int64_t start_ns;
+	int64_t end_ns;
+	uint32_t name;          /* string; of kernels the canonical demangled name */
+	uint32_t key;           /* kernel key, for OP_KERNEL */
+	uint64_t correlation;   /* the call that launched it; 0: none recorded */
+	uint64_t external;      /* framework op that it belongs to; 0: none */
+	uint64_t graph_node;    /* 0: not in a CUDA graph */
+	int64_t bytes;          /* copies and sets; EVENT_UNKNOWN */
+	enum copy_kind copy;
+	enum host_memory host_memory;
+	int64_t queued_ns;      /* 0: not recorded */
+	uint32_t detail;        /* string: further arguments as "key=value", ';' between */
+	uint32_t flow;          /* 1: the trace has a flow arrow that ends here and says
+	                           nothing but this correlation */
+};
+
+/* Something on a host thread; its lane is a thread. */
+enum call_kind {
+	CALL_RUNTIME,  /* CUDA runtime API */
+	CALL_DRIVER,   /* CUDA driver API */
+	CALL_OP,       /* framework operator */
+	CALL_PYTHON,   /* Python function, from a trace with stacks */
+	CALL_OVERHEAD, /* the profiler itself */
+	CALL_SYNC,     /* the wait of a synchronising call, as the trace shows it */
+	CALL_OS,       /* operating system runtime */
+	CALL_OTHER,
+};
+
+struct call {
+	enum call_kind kind;
+	uint32_t lane;
+	int64_t start_ns;
+	int64_t end_ns;
+	uint32_t name;
+	uint64_t correlation;
+	uint64_t external;
+	uint64_t sequence;  /* of autograd: forward and backward of one op share it; 0: none */
+	uint32_t parent;    /* forward thread of a backward op; 0: none */
+	uint32_t detail;    /* shapes and the like, as with op */
+	uint32_t flow;      /* 1: a flow arrow starts here, as with op */
+};
+
+/* A named interval a person or a framework made. */
+enum range_kind {
+	RANGE_USER,   /* record_function, NVTX push and pop */
+	RANGE_STEP,   /* a profiler step */
+	RANGE_DEVICE, /* a user range as projected on the device: no device work */
+	RANGE_SPAN,   /* the recording itself */
+	RANGE_COLLECTIVE,
+};
+
+struct range {
+	enum range_kind kind;
+	uint32_t lane;
+	int64_t start_ns;
+	int64_t end_ns;
+	uint32_t name;
+	uint64_t external;
+	uint32_t detail;
+};
+
+/* One end of an arrow. Arrows that repeat a correlation are a flag on their op
+ * and call instead. */
+enum link_kind {
+	LINK_LAUNCH,
+	LINK_FORWARD_BACKWARD,
+	LINK_EVENT_WAIT,
+	LINK_OTHER,
+};
+
+struct link {
+	enum link_kind kind;
+	uint32_t lane;
+	int64_t time_ns;
+	uint64_t id;
+	uint32_t is_end; /* 0: the arrow starts here, 1: it ends here */
+};
+
+/* Memory obtained (bytes > 0) or given back (bytes < 0). */
+struct alloc {
+	uint32_t lane;
+	int64_t time_ns;
+	uint64_t address;
+	int64_t bytes;
+	int64_t allocated_bytes; /* in all after this; EVENT_UNKNOWN */
+	int64_t reserved_bytes;  /* EVENT_UNKNOWN */
+	int64_t device;          /* ordinal in the process; EVENT_UNKNOWN; -1 host */
+};
+
+/* Values of a device or process at one time: see metric.h for struct sample. */
+
+/* Counts of (function, pc offset, reason) from PC sampling. */
+struct stall {
+	uint32_t lane;
+	int64_t time_ns;
+	uint32_t function;
+	uint64_t pc_offset;
+	uint32_t reason;
+	int64_t samples;
+};
+
+/* One hardware metric of one launch. */
+struct counter {
+	uint32_t lane;     /* a LANE_LAUNCHES lane of the device */
+	int64_t launch;    /* number of the launch in its source; from 0 */
+	uint32_t key;      /* kernel key */
+	uint32_t name;     /* string: the metric's name, verbatim */
+	uint32_t unit;     /* string, verbatim; "" none */
+	double value;
+	uint32_t text;     /* string: a value that is no number; then value is NAN */
+};
+
+/* An instant. */
+enum mark_kind {
+	MARK_TEXT,     /* whatever the trace says */
+	MARK_THROTTLE, /* clock event reasons changed */
+	MARK_XID,
+	MARK_OOM,
+	MARK_RULE,     /* advice of another tool, carried over */
+};
+
+struct mark {
+	enum mark_kind kind;
+	uint32_t lane;
+	int64_t time_ns;
+	uint32_t name;
+	uint32_t detail;
+};

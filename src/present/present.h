@@ -1,0 +1,27 @@
+/*
+ * present.h - facts and findings as text and JSON.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "analyze/facts.h"
+#include "base/buf.h"
+#include "rules/rule.h"
+
+struct present_style {
+	int columns;       /* width; 80 when unknown */
+	bool colour;
+	bool utf8;         /* bars and signs beyond ASCII */
+	int top;           /* rows in tables; 0: the default */
+	int layers;        /* bits 1 << enum layer; 0: all */
+};
+
+/* The report for people. */
+void present_text(const struct facts *facts, const struct findings *findings,
+                  const struct present_style *style, struct buf *out);
+/* schema "sonde.report/1": doc/formats/report.schema.json. */
+void present_json(const struct facts *facts, const struct findings *findings, struct buf *out);
+
+/* Cells that a text takes on a terminal (CJK two), -1 for no UTF-8. */
+int present_width(const char *text);

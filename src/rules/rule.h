@@ -1,0 +1,92 @@
+/*
+ * rule.h - facts to findings, one rule a file.
+ *
+ * To add one: rule_x.c with `const struct rule rule_x`, a word in RULE_LIST,
+ * doc/rules/x.md (what, threshold and its source, what to do), tests on both
+ * sides of each threshold in tests/unit/test_rule_x.c.
+ *
+ * Findings speak plainly, in the user's language: every text goes through _()
+ * of base/i18n.h. impact is a range of reclaimable ns that follows from
+ * intervals in the facts; savings of different findings do not add.
+ */
+#pragma once
+
+#include "analyze/facts.h"
+
+enum severity { SEVERITY_INFO, SEVERITY_NOTE, SEVERITY_WARN, SEVERITY_BAD };
+const char *severity_name(enum severity severity); /* "info", "note", "warn", "bad" */
+
+enum layer { LAYER_SYSTEM, LAYER_TIMELINE, LAYER_KERNEL };
+const char *layer_name(enum layer layer);
+
+struct evidence {
+	const char *metric; /* name of the fact, as in the JSON, or NVIDIA's metric */
+	double value;
+	const char *unit;   /* "ns", "%", "W", "count", ... */
+	const char *where;  /* "device 0", "kernel copy_strided"; "" */
+};
+
+struct finding {
+	const struct rule *rule;
+	enum severity severity;
+	uint32_t device;           /* SESSION_NONE */
+	uint32_t kernel;           /* index into facts.kernels; SESSION_NONE */
+	const char *title;         /* "The GPU waits for the data loader" */
+	const char *claim;         /* one or two sentences with the numbers */
+	VEC(struct evidence) evidence;
+	int64_t impact_low_ns, impact_high_ns; /* FACT_UNKNOWN: no time can be given */
+	double impact_share;       /* high / span of the device; NAN */
+	double coverage;           /* of the evidence; 0..1 */
+	enum grade grade;
+	VEC(const char *) advice;  /* most promising first */
+	VEC(const char *) next;    /* commands or measurements to run next */
+	const char *runner_up;     /* NULL */
+	bool held_back;            /* a coarser finding explains more: shown last, with a line */
+};
+
+struct findings {
+	VEC(struct finding) at;    /* after rules_run: in order of telling */
+	VEC(const char *) abstained; /* "launch_bound: only 41 % of launches matched" */
+	struct arena arena;
+};
+
+struct rule {
+	const char *id;
+	const char *title;
+	const char *why;   /* one sentence of background */
+	enum layer layer;
+	/* Add what applies. Must cope with every fact missing. */
+	void (*apply)(const struct facts *facts, const struct rule *rule, struct findings *findings);
+};
+
+#define RULE_LIST(X)                                                                       \
+	X(power_wall) X(thermal_throttle) X(shared_card_contention) X(memory_growth)       \
+	X(low_utilisation_trap) X(gpu_starved) X(sync_readback) X(pageable_copy)           \
+	X(launch_bound) X(step_outliers) X(collective_wait) X(uncoalesced) X(bank_conflicts) \
+	X(low_cache_reuse) X(low_occupancy) X(tail_effect) X(small_grid)                   \
+	X(special_function_bound) X(fp64_bound) X(divergence) X(barrier_stall)             \
+	X(atomic_contention)
+
+#define X(name) extern const struct rule rule_##name;
+RULE_LIST(X)
+#undef X
+
+const struct rule *const *rule_list(size_t *ret_count);
+
+/* Run every rule, then order: by layer of largest impact, coarse before fine,
+ * demoting what a coarser finding explains. */
+void rules_run(const struct facts *facts, struct findings *findings);
+void findings_done(struct findings *findings);
+
+/* For rules: a new finding with rule, grade HIGH, coverage 1, impact unknown. */
+struct finding *finding_add(struct findings *findings, const struct rule *rule,
+                            enum severity severity);
+/* Formatted text in the findings' arena. */
+const char *finding_text(struct findings *findings, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void finding_evidence(struct finding *finding, const char *metric, double value, const char *unit,
+                      const char *where);
+void finding_advice(struct finding *finding, const char *text);
+void finding_next(struct finding *finding, const char *text);
+void findings_abstain(struct findings *findings, const struct rule *rule, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
