@@ -42,7 +42,7 @@ static inline uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 		h = hash_mix(hash_load(at, 8) ^ 0xe7037ed1a0b428dbu, hash_load(at + 8, 8) ^ h);
 	if (len >= 8)
 		h = hash_mix(hash_load(at, 8) ^ 0x8ebc6af09c88c6e3u,
-		             hash_load(at + len - 8, 8) ^ h);
+			     hash_load(at + len - 8, 8) ^ h);
 	else
 		h = hash_mix(hash_load(at, len) ^ 0x589965cc75374cc3u, h ^ 0x1d8e4e27c47d124fu);
 	return hash_mix(h ^ seed, 0x9e3779b97f4a7c15u);

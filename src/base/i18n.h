@@ -10,7 +10,7 @@
 #include <libintl.h>
 #include <stdbool.h>
 
-#define _(text) gettext(text)
+#define _(text)  gettext(text)
 #define N_(text) (text)
 
 /* "en", "zh" (or "zh_CN", ...); false: no catalog for it, English stays. */

@@ -42,7 +42,7 @@ int64_t interval_length(const struct interval *at, size_t count)
 }
 
 int64_t interval_overlap(const struct interval *a, size_t a_count, const struct interval *b,
-                         size_t b_count)
+			 size_t b_count)
 {
 	int64_t sum = 0;
 

@@ -31,6 +31,5 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_text(struct arena *arena, const char *at, size_t len);
-char *arena_printf(struct arena *arena, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void arena_done(struct arena *arena);

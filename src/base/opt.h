@@ -12,7 +12,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum opt_kind { OPT_KIND_END, OPT_KIND_STRING, OPT_KIND_INT, OPT_KIND_FLAG, OPT_KIND_ARGUMENT, OPT_KIND_ARGUMENTS };
+enum opt_kind {
+	OPT_KIND_END,
+	OPT_KIND_STRING,
+	OPT_KIND_INT,
+	OPT_KIND_FLAG,
+	OPT_KIND_ARGUMENT,
+	OPT_KIND_ARGUMENTS
+};
 
 /* Arguments that are left, for OPT_ARGUMENTS. */
 struct opt_list {
@@ -23,32 +30,45 @@ struct opt_list {
 struct opt {
 	enum opt_kind kind;
 	size_t offset;
-	char letter;          /* 0: none */
-	const char *word;     /* "output" for --output */
-	const char *value;    /* "FILE" */
+	char letter;       /* 0: none */
+	const char *word;  /* "output" for --output */
+	const char *value; /* "FILE" */
 	const char *what;
-	bool required;        /* of arguments */
+	bool required; /* of arguments */
 };
 
-#define OPT_STRING(type, field, letter, word, value, what) \
-	{ OPT_KIND_STRING, offsetof(type, field), letter, word, value, what, false }
-#define OPT_INT(type, field, letter, word, value, what) \
-	{ OPT_KIND_INT, offsetof(type, field), letter, word, value, what, false }
-#define OPT_FLAG(type, field, letter, word, what) \
-	{ OPT_KIND_FLAG, offsetof(type, field), letter, word, NULL, what, false }
-#define OPT_ARGUMENT(type, field, value, what) \
-	{ OPT_KIND_ARGUMENT, offsetof(type, field), 0, NULL, value, what, true }
+#define OPT_STRING(type, field, letter, word, value, what)                               \
+	{                                                                                \
+		OPT_KIND_STRING, offsetof(type, field), letter, word, value, what, false \
+	}
+#define OPT_INT(type, field, letter, word, value, what)                               \
+	{                                                                             \
+		OPT_KIND_INT, offsetof(type, field), letter, word, value, what, false \
+	}
+#define OPT_FLAG(type, field, letter, word, what)                                     \
+	{                                                                             \
+		OPT_KIND_FLAG, offsetof(type, field), letter, word, NULL, what, false \
+	}
+#define OPT_ARGUMENT(type, field, value, what)                                       \
+	{                                                                            \
+		OPT_KIND_ARGUMENT, offsetof(type, field), 0, NULL, value, what, true \
+	}
 /* The rest, at least one if `must`. */
-#define OPT_ARGUMENTS(type, field, value, what, must) \
-	{ OPT_KIND_ARGUMENTS, offsetof(type, field), 0, NULL, value, what, must }
-#define OPT_END { .kind = OPT_KIND_END }
+#define OPT_ARGUMENTS(type, field, value, what, must)                                 \
+	{                                                                             \
+		OPT_KIND_ARGUMENTS, offsetof(type, field), 0, NULL, value, what, must \
+	}
+#define OPT_END                      \
+	{                            \
+		.kind = OPT_KIND_END \
+	}
 
 /* Fill the zeroed `args` from argv[1..]. `memory` keeps what the fields point
  * to; opt_done releases it. *ret_help: --help was there, nothing else counts.
  * ERR_USAGE with the option named. */
 struct opt_memory;
 int opt_parse(const struct opt *opts, int argc, const char *const *argv, void *args,
-              struct opt_memory **ret_memory, bool *ret_help, struct err *err);
+	      struct opt_memory **ret_memory, bool *ret_help, struct err *err);
 void opt_done(struct opt_memory *memory);
 /* The option table of --help. */
 void opt_help(const struct opt *opts, struct buf *out);

@@ -175,7 +175,7 @@ static bool fixed_digits(struct str str, int digits, bool minus, int64_t *ret)
 			continue;
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    (minus ? __builtin_sub_overflow(value, c - '0', &value)
-		           : __builtin_add_overflow(value, c - '0', &value)))
+			   : __builtin_add_overflow(value, c - '0', &value)))
 			return false;
 		if (after_point >= 0)
 			after_point++;

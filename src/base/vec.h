@@ -22,28 +22,28 @@
 		size_t room;  \
 	}
 
-#define VEC_ADD(vec)                                                                         \
-	__extension__({                                                                      \
-		__typeof__(vec) vec_ = (vec);                                                \
-		if (vec_->count == vec_->room)                                               \
-			vec_->at = vec_grow(vec_->at, &vec_->room, sizeof(*vec_->at));       \
-		memset(&vec_->at[vec_->count], 0, sizeof(*vec_->at));                        \
-		&vec_->at[vec_->count++];                                                    \
+#define VEC_ADD(vec)                                                                   \
+	__extension__({                                                                \
+		__typeof__(vec) vec_ = (vec);                                          \
+		if (vec_->count == vec_->room)                                         \
+			vec_->at = vec_grow(vec_->at, &vec_->room, sizeof(*vec_->at)); \
+		memset(&vec_->at[vec_->count], 0, sizeof(*vec_->at));                  \
+		&vec_->at[vec_->count++];                                              \
 	})
 
 /* Room for `n` elements in all, without changing count. */
-#define VEC_ROOM(vec, n)                                                                     \
-	do {                                                                                 \
-		__typeof__(vec) vec_ = (vec);                                                \
-		if ((n) > vec_->room)                                                        \
+#define VEC_ROOM(vec, n)                                                                       \
+	do {                                                                                   \
+		__typeof__(vec) vec_ = (vec);                                                  \
+		if ((n) > vec_->room)                                                          \
 			vec_->at = vec_reserve(vec_->at, &vec_->room, (n), sizeof(*vec_->at)); \
 	} while (0)
 
-#define VEC_DONE(vec)                              \
-	do {                                       \
-		__typeof__(vec) vec_ = (vec);      \
-		free(vec_->at);                    \
-		memset(vec_, 0, sizeof(*vec_));    \
+#define VEC_DONE(vec)                           \
+	do {                                    \
+		__typeof__(vec) vec_ = (vec);   \
+		free(vec_->at);                 \
+		memset(vec_, 0, sizeof(*vec_)); \
 	} while (0)
 
 /* For the macros above. */

@@ -45,18 +45,18 @@ struct op {
 	uint32_t lane;
 	int64_t start_ns;
 	int64_t end_ns;
-	uint32_t name;          /* string; of kernels the canonical demangled name */
-	uint32_t key;           /* kernel key, for OP_KERNEL */
-	uint64_t correlation;   /* the call that launched it; 0: none recorded */
-	uint64_t external;      /* framework op that it belongs to; 0: none */
-	uint64_t graph_node;    /* 0: not in a CUDA graph */
-	int64_t bytes;          /* copies and sets; EVENT_UNKNOWN */
+	uint32_t name;        /* string; of kernels the canonical demangled name */
+	uint32_t key;         /* kernel key, for OP_KERNEL */
+	uint64_t correlation; /* the call that launched it; 0: none recorded */
+	uint64_t external;    /* framework op that it belongs to; 0: none */
+	uint64_t graph_node;  /* 0: not in a CUDA graph */
+	int64_t bytes;        /* copies and sets; EVENT_UNKNOWN */
 	enum copy_kind copy;
 	enum host_memory host_memory;
-	int64_t queued_ns;      /* 0: not recorded */
-	uint32_t detail;        /* string: further arguments as "key=value", ';' between */
-	uint32_t flow;          /* 1: the trace has a flow arrow that ends here and says
-	                           nothing but this correlation */
+	int64_t queued_ns; /* 0: not recorded */
+	uint32_t detail;   /* string: further arguments as "key=value", ';' between */
+	uint32_t flow;     /* 1: the trace has a flow arrow that ends here and says
+			      nothing but this correlation */
 };
 
 /* Something on a host thread; its lane is a thread. */
@@ -79,10 +79,10 @@ struct call {
 	uint32_t name;
 	uint64_t correlation;
 	uint64_t external;
-	uint64_t sequence;  /* of autograd: forward and backward of one op share it; 0: none */
-	uint32_t parent;    /* forward thread of a backward op; 0: none */
-	uint32_t detail;    /* shapes and the like, as with op */
-	uint32_t flow;      /* 1: a flow arrow starts here, as with op */
+	uint64_t sequence; /* of autograd: forward and backward of one op share it; 0: none */
+	uint32_t parent;   /* forward thread of a backward op; 0: none */
+	uint32_t detail;   /* shapes and the like, as with op */
+	uint32_t flow;     /* 1: a flow arrow starts here, as with op */
 };
 
 /* A named interval a person or a framework made. */
@@ -146,13 +146,13 @@ struct stall {
 
 /* One hardware metric of one launch. */
 struct counter {
-	uint32_t lane;     /* a LANE_LAUNCHES lane of the device */
-	int64_t launch;    /* number of the launch in its source; from 0 */
-	uint32_t key;      /* kernel key */
-	uint32_t name;     /* string: the metric's name, verbatim */
-	uint32_t unit;     /* string, verbatim; "" none */
+	uint32_t lane;  /* a LANE_LAUNCHES lane of the device */
+	int64_t launch; /* number of the launch in its source; from 0 */
+	uint32_t key;   /* kernel key */
+	uint32_t name;  /* string: the metric's name, verbatim */
+	uint32_t unit;  /* string, verbatim; "" none */
 	double value;
-	uint32_t text;     /* string: a value that is no number; then value is NAN */
+	uint32_t text; /* string: a value that is no number; then value is NAN */
 };
 
 /* An instant. */
@@ -161,7 +161,7 @@ enum mark_kind {
 	MARK_THROTTLE, /* clock event reasons changed */
 	MARK_XID,
 	MARK_OOM,
-	MARK_RULE,     /* advice of another tool, carried over */
+	MARK_RULE, /* advice of another tool, carried over */
 };
 
 struct mark {

@@ -32,29 +32,29 @@ struct source {
 	uint32_t file;   /* string: path as given */
 	bool has_utc;
 	int64_t utc_offset_ns;
-	int64_t mapping_error_ns;   /* bound on the error of that; EVENT_UNKNOWN */
-	int64_t interval_ns;        /* between samples; 0 unknown */
-	bool interval_assumed;      /* not in the file: the tool's default */
-	int64_t first_ns, last_ns;  /* of its events; first > last: none seen */
-	int64_t rank, world_size;   /* -1 unknown */
-	bool with_stack;            /* Python stacks were recorded: host time is inflated */
-	bool truncated;             /* the file ended early */
-	bool no_device_activity;    /* read whole, and has no GPU event at all */
-	uint32_t accelerator;       /* string: "NVIDIA", "AMD", "MTIA", ...; 0 unknown */
+	int64_t mapping_error_ns;  /* bound on the error of that; EVENT_UNKNOWN */
+	int64_t interval_ns;       /* between samples; 0 unknown */
+	bool interval_assumed;     /* not in the file: the tool's default */
+	int64_t first_ns, last_ns; /* of its events, kept by the sink; first > last: none */
+	int64_t rank, world_size;  /* -1 unknown */
+	bool with_stack;           /* Python stacks were recorded: host time is inflated */
+	bool truncated;            /* the file ended early */
+	bool no_device_activity;   /* read whole, and has no GPU event at all */
+	uint32_t accelerator;      /* string: "NVIDIA", "AMD", "MTIA", ...; 0 unknown */
 };
 
 enum device_scope {
 	DEVICE_OF_SOURCE, /* ordinal as one file or process counts */
 	DEVICE_OF_SMI,    /* index as nvidia-smi counts on the imported machine: the nvidia-smi
-	                     files of one import share it */
+			     files of one import share it */
 };
 
 struct device {
 	enum device_scope scope;
-	uint32_t source; /* first source that named it */
-	int64_t ordinal; /* -1 unknown */
+	uint32_t source;                     /* first source that named it */
+	int64_t ordinal;                     /* -1 unknown */
 	uint32_t uuid, name, pci_bus, maker; /* strings, 0 unknown; bus as domain:bus:device.f,
-	                                        four hex digits of domain, lower case */
+						four hex digits of domain, lower case */
 	int64_t sm_count, memory_bytes, cc_major, cc_minor; /* 0 unknown; major may be -1.. */
 	int64_t warps_per_sm, threads_per_sm, regs_per_sm, shared_per_sm; /* 0 unknown */
 };
@@ -79,17 +79,17 @@ enum lane_kind {
 struct lane {
 	enum lane_kind kind;
 	uint32_t source;
-	uint32_t device;  /* SESSION_NONE */
-	uint32_t process; /* SESSION_NONE */
+	uint32_t device;         /* SESSION_NONE */
+	uint32_t process;        /* SESSION_NONE */
 	int64_t context, stream; /* -1 unknown */
 	int64_t tid;             /* -1 unknown */
 	uint32_t name;           /* string: thread or stream name; 0 unknown */
 };
 
 struct kernel_key {
-	uint32_t name; /* string: canonical demangled name */
+	uint32_t name;                         /* string: canonical demangled name */
 	int32_t grid[3], block[3], cluster[3]; /* 0 unknown; cluster 0 none */
-	int64_t shared_bytes; /* static + dynamic; -1 unknown */
+	int64_t shared_bytes;                  /* static + dynamic; -1 unknown */
 	/* attributes, of the first launch seen; -1 unknown */
 	int32_t registers;
 	int32_t theoretical_occupancy_pct; /* as the trace computed it */
@@ -100,26 +100,26 @@ struct env {
 	uint32_t source;
 	uint32_t device; /* SESSION_NONE: of the machine or process */
 	uint32_t key;    /* string: "driver", "cuda", "cupti", ... or the tool's own path of the
-	                    field, parts joined by " / " */
+			    field, parts joined by " / " */
 	uint32_t value;  /* string */
 };
 
 /* Loss, counted for each source. X(id, what) */
-#define LOSS_LIST(X)                                                             \
-	X(seen, "records in the file")                                           \
-	X(dropped, "records that could not be used")                             \
-	X(malformed, "records with a field that could not be read")              \
-	X(truncated_bytes, "bytes of an unfinished tail")                        \
-	X(clamped, "records whose start was clamped to zero by the tool")        \
-	X(outside_window, "records outside the recorded window")                 \
-	X(negative, "records that end before they start")                        \
+#define LOSS_LIST(X)                                                      \
+	X(seen, "records in the file")                                    \
+	X(dropped, "records that could not be used")                      \
+	X(malformed, "records with a field that could not be read")       \
+	X(truncated_bytes, "bytes of an unfinished tail")                 \
+	X(clamped, "records whose start was clamped to zero by the tool") \
+	X(outside_window, "records outside the recorded window")          \
+	X(negative, "records that end before they start")                 \
 	X(unmatched_ends, "ends without a beginning, beginnings without an end")
 
 enum loss {
 #define X(id, what) LOSS_##id,
 	LOSS_LIST(X)
 #undef X
-	LOSS_COUNT
+		LOSS_COUNT
 };
 
 struct loss_row {
@@ -145,7 +145,7 @@ struct session {
 	VEC(struct loss_row) losses; /* one for each source, same index */
 	VEC(struct note) notes;
 	VEC(uint32_t) missing_columns; /* strings "source: column" that analyses would want */
-	struct session_index *index; /* for the find functions */
+	struct session_index *index;   /* for the find functions */
 };
 
 struct session *session_new(void);
@@ -175,7 +175,7 @@ uint32_t session_lane(struct session *session, const struct lane *lane);
 uint32_t session_key(struct session *session, const struct kernel_key *key);
 
 void session_env(struct session *session, uint32_t source, uint32_t device, struct str key,
-                 struct str value);
+		 struct str value);
 void session_loss(struct session *session, uint32_t source, enum loss loss, int64_t count);
 void session_note(struct session *session, uint32_t source, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -18,10 +18,19 @@
 struct sink;
 
 /* X(struct name): one function each. */
-#define SINK_LIST(X) X(op) X(call) X(range) X(link) X(alloc) X(sample) X(stall) X(counter) X(mark)
+#define SINK_LIST(X) \
+	X(op)        \
+	X(call)      \
+	X(range)     \
+	X(link)      \
+	X(alloc)     \
+	X(sample)    \
+	X(stall)     \
+	X(counter)   \
+	X(mark)
 
 struct sink_ops {
-#define X(name) int (*name)(struct sink *sink, const struct name *event, struct err *err);
+#define X(name) int (*name)(struct sink * sink, const struct name *event, struct err *err);
 	SINK_LIST(X)
 #undef X
 };
@@ -32,10 +41,11 @@ struct sink {
 };
 
 /* sink_op(sink, &op, err), sink_call(...), ... */
-#define X(name)                                                                                \
-	static inline int sink_##name(struct sink *sink, const struct name *event, struct err *err) \
-	{                                                                                      \
-		return sink->ops->name(sink, event, err);                                      \
+#define X(name)                                                                    \
+	static inline int sink_##name(struct sink *sink, const struct name *event, \
+				      struct err *err)                             \
+	{                                                                          \
+		return sink->ops->name(sink, event, err);                          \
 	}
 SINK_LIST(X)
 #undef X

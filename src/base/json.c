@@ -1,0 +1,167 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Bytes of the UTF-8 character at `at`, 0 if it is none. Overlong forms,
+ * surrogates and what is above U+10FFFF are none. */
+static size_t utf8_length(const unsigned char *at, size_t left)
+{
+	size_t len = at[0] < 0x80                    ? 1
+		     : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+		     : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+		     : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+						     : 0;
+
+	if (!len || len > left)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static void add_escaped(struct buf *out, unsigned char c)
+{
+	switch (c) {
+	case '"':
+		buf_text(out, "\\\"");
+		break;
+	case '\\':
+		buf_text(out, "\\\\");
+		break;
+	case '\n':
+		buf_text(out, "\\n");
+		break;
+	case '\t':
+		buf_text(out, "\\t");
+		break;
+	default:
+		if (c < 0x20 || c == 0x7f)
+			buf_printf(out, "\\u%04x", c);
+		else
+			buf_char(out, (char)c);
+	}
+}
+
+static void add_quoted(struct buf *out, struct str text)
+{
+	buf_char(out, '"');
+	for (size_t i = 0; i < text.len;) {
+		const unsigned char *at = (const unsigned char *)text.at + i;
+		size_t len = utf8_length(at, text.len - i);
+
+		if (len == 1)
+			add_escaped(out, *at);
+		else if (len)
+			buf_add(out, at, len);
+		else
+			buf_text(out, "\xef\xbf\xbd");
+		i += len ? len : 1;
+	}
+	buf_char(out, '"');
+}
+
+static void new_line(struct json *json)
+{
+	if (json->compact)
+		return;
+	buf_char(json->out, '\n');
+	for (unsigned int i = 0; i < json->depth; i++)
+		buf_text(json->out, "  ");
+}
+
+/* The comma, line break and key in front of a value. */
+static void lead(struct json *json, const char *key)
+{
+	if (json->depth) {
+		if (json->any[json->depth - 1])
+			buf_char(json->out, ',');
+		json->any[json->depth - 1] = true;
+		new_line(json);
+	}
+	if (key) {
+		add_quoted(json->out, str_of(key));
+		buf_text(json->out, json->compact ? ":" : ": ");
+	}
+}
+
+static void open_level(struct json *json, const char *key, char opener, char closer)
+{
+	assert(json->depth < JSON_DEPTH_MAX);
+	lead(json, key);
+	buf_char(json->out, opener);
+	json->any[json->depth] = false;
+	json->closer[json->depth] = closer;
+	json->depth++;
+}
+
+void json_object(struct json *json, const char *key)
+{
+	open_level(json, key, '{', '}');
+}
+
+void json_array(struct json *json, const char *key)
+{
+	open_level(json, key, '[', ']');
+}
+
+void json_end(struct json *json)
+{
+	assert(json->depth);
+	json->depth--;
+	if (json->any[json->depth])
+		new_line(json);
+	buf_char(json->out, json->closer[json->depth]);
+	if (!json->depth && !json->compact)
+		buf_char(json->out, '\n');
+}
+
+void json_i64(struct json *json, const char *key, int64_t value)
+{
+	lead(json, key);
+	buf_printf(json->out, "%lld", (long long)value);
+}
+
+void json_f64(struct json *json, const char *key, double value)
+{
+	char text[40];
+
+	assert(isfinite(value));
+	lead(json, key);
+	/* The shortest form that reads back as the same double. */
+	for (int digits = 6; digits <= 17; digits += digits == 6 ? 9 : 1) {
+		double back = 0;
+
+		(void)snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (str_to_f64(str_of(text), &back) && back == value)
+			break;
+	}
+	for (char *at = text; *at; at++) {
+		if (*at == ',')
+			*at = '.';
+	}
+	buf_text(json->out, text);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+	lead(json, key);
+	buf_text(json->out, value ? "true" : "false");
+}
+
+void json_text(struct json *json, const char *key, const char *value)
+{
+	json_str(json, key, str_of(value));
+}
+
+void json_str(struct json *json, const char *key, struct str value)
+{
+	lead(json, key);
+	add_quoted(json->out, value);
+}
