@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
 
@@ -36,3 +37,10 @@ CMD_LIST(X)
 
 const struct cmd *const *cmd_list(size_t *ret_count);
 const struct cmd *cmd_find(const char *name);
+
+/* The texts of 'sonde help NAME' and of 'sonde help'. */
+void cmd_describe(const struct cmd *cmd, struct buf *out);
+void cmd_overview(struct buf *out);
+
+/* ERR_USAGE with the nearest name, or with 'sonde report FILE' for a file. */
+int cmd_unknown(const char *name, struct err *err);

@@ -36,6 +36,8 @@ int store_open(const char *path, struct store **ret_store, struct err *err);
 /* Release; NULL is a no-op. A written store that was not finished stays as
  * PATH.part. */
 void store_close(struct store *store);
+/* The same, and a written store that was not finished leaves no file behind. */
+void store_discard(struct store *store);
 DEFINE_OWNED(store, store_close);
 
 /* The session: of a created store empty and to be filled, of an opened one as

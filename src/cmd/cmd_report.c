@@ -1,0 +1,192 @@
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "analyze/facts.h"
+#include "base/i18n.h"
+#include "base/own.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/import.h"
+#include "cmd/temp.h"
+#include "present/present.h"
+#include "store/store.h"
+
+struct report_args {
+	bool json;
+	const char *lang;
+	const char *layer;
+	int top;
+	const char *fail_on;
+	const char *color;
+	struct opt_list files;
+};
+
+static const struct opt report_opts[] = {
+	OPT_FLAG(struct report_args, json, 'j', "json", N_("for programs: schema sonde.report/1")),
+	OPT_STRING(struct report_args, lang, 'l', "lang", "en|zh", N_("the report's language")),
+	OPT_STRING(struct report_args, layer, 0, "layer", "system|timeline|kernel",
+		   N_("only this layer")),
+	OPT_INT(struct report_args, top, 'n', "top", "N", N_("rows in each table")),
+	OPT_STRING(struct report_args, fail_on, 0, "fail-on", "info|note|warn|bad",
+		   N_("exit with 1 if a finding is this severe or worse")),
+	OPT_STRING(struct report_args, color, 0, "color", "auto|always|never",
+		   N_("auto: on a terminal, unless NO_COLOR is set")),
+	OPT_ARGUMENTS(struct report_args, files, "PROFILE",
+		      N_("a profile; or files of other tools, imported for this report only"),
+		      true),
+	OPT_END,
+};
+
+enum { COLUMNS_DEFAULT = 80, COLUMNS_LEAST = 40, COLUMNS_MOST = 400 };
+
+/* COLUMNS where set, else the terminal's width, else 80; a pipe is 80 wide so
+ * that what one person mails looks the same to another. */
+static int columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	struct winsize size = { 0 };
+	int64_t value = 0;
+
+	if (!text || !str_to_i64(str_of(text), &value)) {
+		if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+			return COLUMNS_DEFAULT;
+		value = size.ws_col;
+	}
+	if (value < COLUMNS_LEAST || value > COLUMNS_MOST)
+		return COLUMNS_DEFAULT;
+	return (int)value;
+}
+
+static bool colour(const char *when)
+{
+	const char *no_color = getenv("NO_COLOR"); /* no-color.org: set and not empty */
+	const char *term = getenv("TERM");
+
+	if (when && strcmp(when, "auto") != 0)
+		return !strcmp(when, "always");
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+}
+
+static struct present_style style_of(const struct report_args *args)
+{
+	struct present_style style = { .columns = columns(), .top = args->top };
+
+	style.colour = colour(args->color);
+	style.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	for (int layer = LAYER_SYSTEM; args->layer && layer <= LAYER_KERNEL; layer++) {
+		if (!strcmp(args->layer, layer_name((enum layer)layer)))
+			style.layers = 1 << layer;
+	}
+	return style;
+}
+
+/* Is any finding at least as severe as `least`, a name of severity_name? */
+static bool any_as_bad(const struct findings *findings, const char *least)
+{
+	for (size_t i = 0; i < findings->at.count; i++) {
+		for (int s = SEVERITY_INFO; s <= (int)findings->at.at[i].severity; s++) {
+			if (!strcmp(severity_name((enum severity)s), least))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int report(struct store *store, const char *shown_path, const struct report_args *args,
+		  struct err *err)
+{
+	OWN(facts_freep) struct facts *facts = NULL;
+	struct present_style style = style_of(args);
+	struct findings findings = { 0 };
+	struct buf out = { 0 };
+	int status = 0;
+
+	if (facts_build(store, &facts, err) < 0)
+		return err->code;
+	facts->path = shown_path;
+	rules_run(facts, &findings);
+	if (args->json)
+		present_json(facts, &findings, &out);
+	else
+		present_text(facts, &findings, &style, &out);
+	(void)fwrite(out.at, 1, out.len, stdout);
+	if (args->fail_on && any_as_bad(&findings, args->fail_on))
+		status = 1;
+	findings_done(&findings);
+	buf_done(&out);
+	return status;
+}
+
+/* Traces instead of a profile: what people try first. They go into a profile
+ * that nobody sees. If some of the files could not be read, the report of the
+ * rest stands, and the failure is told after it. */
+static int report_files(const struct report_args *args, struct err *err)
+{
+	OWN(store_closep) struct store *store = NULL;
+	OWN(temp_freep) struct temp *temp = NULL;
+	struct buf summary = { 0 };
+	struct err own = { 0 };
+	bool written = false;
+	int imported, status;
+
+	if (temp_new(&temp, err) < 0)
+		return err->code;
+	imported = import_files(args->files.at, args->files.count, temp_path(temp), &summary,
+				&written, err);
+	buf_done(&summary);
+	if (!written)
+		return imported;
+	if (store_open(temp_path(temp), &store, &own) < 0) {
+		*err = own;
+		return err->code;
+	}
+	status = report(store, args->files.at[0], args, &own);
+	if (status < 0)
+		*err = own;
+	return imported < 0 ? imported : status;
+}
+
+static int report_run(const void *arguments, struct err *err)
+{
+	const struct report_args *args = arguments;
+	OWN(store_closep) struct store *store = NULL;
+	const char *path = args->files.at[0];
+
+	(void)setlocale(LC_ALL, "");
+	(void)setlocale(LC_NUMERIC, "C");
+	if (args->lang && strcmp(args->lang, "en") != 0 && !i18n_choose(args->lang))
+		return err_set(err, ERR_MISSING, "--lang %s: no catalog of that language",
+			       args->lang);
+	for (size_t i = 0; i < args->files.count; i++) {
+		if (args->files.count > 1 && import_is_profile(args->files.at[i]))
+			return err_set(err, ERR_USAGE, "%s: one profile at a time",
+				       args->files.at[i]);
+	}
+	if (!import_is_profile(path) && access(path, R_OK) == 0)
+		return report_files(args, err);
+	if (!strcmp(path, "-"))
+		return report_files(args, err);
+	if (store_open(path, &store, err) < 0)
+		return err->code;
+	return report(store, path, args, err);
+}
+
+const struct cmd cmd_report = {
+	.name = "report",
+	.summary = N_("Say where the time went, why, and what to do"),
+	.description = N_("Leads with the layer that explains most: the card, then the timeline, "
+			  "then single\n"
+			  "kernels. What was not measured is a dash, never 0."),
+	.examples = "  sonde report run.sonde\n"
+		    "  sonde report trace.json.gz\n"
+		    "  sonde report --json run.sonde | jq '.findings[].title'\n"
+		    "  sonde report --fail-on warn run.sonde",
+	.opts = report_opts,
+	.args_size = sizeof(struct report_args),
+	.run = report_run,
+};

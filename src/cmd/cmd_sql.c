@@ -1,0 +1,232 @@
+/*
+ * A query's rows, as a table, CSV or JSON.
+ *
+ * The table's columns are as wide as the first WIDTH_ROWS rows need; later rows
+ * are printed as they come, so a query over millions of events takes no memory.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "present/present.h"
+#include "store/store.h"
+
+struct sql_args {
+	bool csv;
+	bool json;
+	const char *profile;
+	struct opt_list query;
+};
+
+static const struct opt sql_opts[] = {
+	OPT_FLAG(struct sql_args, csv, 'c', "csv", N_("comma-separated, as RFC 4180 has it")),
+	OPT_FLAG(struct sql_args, json, 'j', "json", N_("an array with an object for each row")),
+	OPT_ARGUMENT(struct sql_args, profile, "PROFILE", N_("a profile, also one being written")),
+	OPT_ARGUMENTS(struct sql_args, query, "QUERY",
+		      N_("SQL as SQLite has it; left out: the tables there are"), false),
+	OPT_END,
+};
+
+enum { WIDTH_ROWS = 200, CELL_MOST = 60 };
+
+struct table {
+	int count;         /* of columns */
+	size_t rows;       /* seen */
+	VEC(char *) cells; /* of the rows that wait for their widths; NULL: SQL NULL */
+	VEC(int) widths;
+	VEC(bool) words; /* the column holds something that is no number: flush left */
+};
+
+struct printer {
+	const struct sql_args *args;
+	struct table table;
+	struct buf out; /* one row, or the first rows */
+};
+
+static bool is_number(const char *text)
+{
+	double value;
+
+	return str_to_f64(str_of(text), &value);
+}
+
+static void add_cell(struct table *table, struct buf *out, int column, const char *value)
+{
+	const char *text = value ? value : "-";
+	int width = present_width(text);
+	int pad = table->widths.at[column] - (width < 0 ? (int)strlen(text) : width);
+	bool last = column + 1 == table->count;
+
+	if (column)
+		buf_text(out, "  ");
+	if (!table->words.at[column] && pad > 0)
+		buf_printf(out, "%*s", pad, "");
+	/* Names come from traces: nothing in them may move the cursor. */
+	for (const char *at = text; *at; at++)
+		buf_char(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+	if (table->words.at[column] && pad > 0 && !last)
+		buf_printf(out, "%*s", pad, "");
+	if (last)
+		buf_char(out, '\n');
+}
+
+/* The rows that waited, now that their widths are known. */
+static void table_flush(struct table *table, struct buf *out)
+{
+	for (size_t i = 0; i < table->cells.count; i++) {
+		add_cell(table, out, (int)(i % (size_t)table->count), table->cells.at[i]);
+		free(table->cells.at[i]);
+	}
+	table->cells.count = 0;
+}
+
+static void table_row(struct table *table, struct buf *out, int count, const char *const *cells,
+		      bool header)
+{
+	if (table->rows++ > WIDTH_ROWS) {
+		table_flush(table, out);
+		for (int i = 0; i < count; i++)
+			add_cell(table, out, i, cells[i]);
+		return;
+	}
+	table->count = count;
+	for (int i = 0; i < count; i++) {
+		const char *text = cells[i] ? cells[i] : "-";
+		int width = present_width(text);
+
+		if (header) {
+			*VEC_ADD(&table->widths) = 0;
+			*VEC_ADD(&table->words) = false;
+		} else if (cells[i] && !is_number(text)) {
+			table->words.at[i] = true;
+		}
+		if (width < 0)
+			width = (int)strlen(text);
+		if (width > CELL_MOST)
+			width = CELL_MOST;
+		if (width > table->widths.at[i])
+			table->widths.at[i] = width;
+		*VEC_ADD(&table->cells) = cells[i] ? mem_text(cells[i]) : NULL;
+	}
+}
+
+static void csv_row(struct buf *out, int count, const char *const *cells)
+{
+	for (int i = 0; i < count; i++) {
+		const char *text = cells[i] ? cells[i] : "";
+		/* An empty text is quoted: an absent value is not. */
+		bool quote = cells[i] && (!*text || strpbrk(text, ",\"\r\n"));
+
+		if (i)
+			buf_char(out, ',');
+		if (quote)
+			buf_char(out, '"');
+		for (; *text; text++) {
+			if (*text == '"')
+				buf_char(out, '"');
+			buf_char(out, *text);
+		}
+		if (quote)
+			buf_char(out, '"');
+	}
+	buf_char(out, '\n');
+}
+
+static void json_row(struct printer *printer, int count, const char *const *names,
+		     const char *const *values)
+{
+	struct json json = { .out = &printer->out, .compact = true };
+
+	buf_text(&printer->out, printer->table.rows++ ? ",\n" : "[\n");
+	json_object(&json, NULL);
+	for (int i = 0; i < count; i++) {
+		int64_t integer;
+		double real;
+
+		if (!values[i])
+			continue;
+		if (str_to_i64(str_of(values[i]), &integer))
+			json_i64(&json, names[i], integer);
+		else if (str_to_f64(str_of(values[i]), &real))
+			json_f64(&json, names[i], real);
+		else
+			json_text(&json, names[i], values[i]);
+	}
+	json_end(&json);
+}
+
+static int print_row(void *arg, int count, const char *const *names, const char *const *values)
+{
+	struct printer *printer = arg;
+
+	if (printer->args->json) {
+		if (values)
+			json_row(printer, count, names, values);
+	} else if (printer->args->csv) {
+		csv_row(&printer->out, count, values ? values : names);
+	} else {
+		table_row(&printer->table, &printer->out, count, values ? values : names, !values);
+	}
+	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
+	buf_clear(&printer->out);
+	return ferror(stdout);
+}
+
+static void print_end(struct printer *printer)
+{
+	table_flush(&printer->table, &printer->out);
+	if (printer->args->json)
+		buf_text(&printer->out, printer->table.rows ? "\n]\n" : "[]\n");
+	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
+}
+
+static void printer_done(struct printer *printer)
+{
+	for (size_t i = 0; i < printer->table.cells.count; i++)
+		free(printer->table.cells.at[i]);
+	VEC_DONE(&printer->table.cells);
+	VEC_DONE(&printer->table.widths);
+	VEC_DONE(&printer->table.words);
+	buf_done(&printer->out);
+}
+
+static int sql_run(const void *arguments, struct err *err)
+{
+	const struct sql_args *args = arguments;
+	struct printer printer = { .args = args };
+	struct buf query = { 0 };
+	int code;
+
+	if (args->csv && args->json)
+		return err_set(err, ERR_USAGE, "--csv and --json exclude each other");
+	for (size_t i = 0; i < args->query.count; i++)
+		buf_printf(&query, "%s%s", i ? " " : "", args->query.at[i]);
+	if (!query.len)
+		buf_text(&query, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+				 "ORDER BY name");
+	code = store_sql(args->profile, query.at, print_row, &printer, err);
+	if (code >= 0)
+		print_end(&printer);
+	printer_done(&printer);
+	buf_done(&query);
+	return code < 0 ? code : 0;
+}
+
+const struct cmd cmd_sql = {
+	.name = "sql",
+	.summary = N_("Query a profile's events and tables"),
+	.description =
+		N_("Each kind of event is a table with names and times resolved. Reads only, "
+		   "also while\nthe profile is being written."),
+	.examples = "  sonde sql run.sonde\n"
+		    "  sonde sql run.sonde 'SELECT name, count(*), sum(duration) FROM kernel\n"
+		    "                       GROUP BY name ORDER BY 3 DESC LIMIT 10'",
+	.opts = sql_opts,
+	.args_size = sizeof(struct sql_args),
+	.run = sql_run,
+};

@@ -1,0 +1,89 @@
+/*
+ * main.c - from argv to an exit status.
+ *
+ * The only place that prints an error: "sonde COMMAND: line". The status of a
+ * failure is its code without the sign (base/err.h); commands may return
+ * statuses above 0 of their own.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "cmd/cmd.h"
+
+static int run(const struct cmd *cmd, int argc, const char *const *argv, struct err *err)
+{
+	OWN(own_freep) void *args = mem_zero(cmd->args_size);
+	struct opt_memory *memory = NULL;
+	bool help = false;
+	int code = opt_parse(cmd->opts, argc, argv, args, &memory, &help, err);
+
+	if (code < 0)
+		return code;
+	if (help) {
+		struct buf out = { 0 };
+
+		cmd_describe(cmd, &out);
+		(void)fwrite(out.at, 1, out.len, stdout);
+		buf_done(&out);
+	} else {
+		code = cmd->run(args, err);
+	}
+	opt_done(memory);
+	return code;
+}
+
+static int overview(void)
+{
+	struct buf out = { 0 };
+
+	cmd_overview(&out);
+	(void)fwrite(out.at, 1, out.len, stdout);
+	buf_done(&out);
+	return 0;
+}
+
+/* What a full disk or a closed descriptor behind stdout refused would be lost
+ * silently at exit. A reader that went away is no failure. */
+static int flush_output(int code, struct err *err)
+{
+	bool failed;
+
+	errno = 0;
+	failed = fflush(stdout) || ferror(stdout);
+	if (!failed || code < 0 || errno == EPIPE)
+		return code;
+	if (!errno)
+		return err_set(err, ERR_IO, "standard output: could not be written");
+	return err_errno(err, "standard output");
+}
+
+int main(int argc, char **argv)
+{
+	const char *const *words = (const char *const *)argv;
+	const char *name = argc > 1 ? argv[1] : "--help";
+	const struct cmd *cmd = NULL;
+	struct err err = { 0 };
+	int code = 0;
+
+	/* `sonde report | head` ends with head, whatever our parent set up. */
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
+		(void)puts("sonde " SONDE_VERSION);
+	else if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		code = overview();
+	else if ((cmd = cmd_find(name)))
+		code = run(cmd, argc - 1, words + 1, &err);
+	else if (name[0] == '-')
+		code = err_set(&err, ERR_USAGE, "no option %s; 'sonde help' tells more", name);
+	else
+		code = cmd_unknown(name, &err);
+	code = flush_output(code, &err);
+	if (code >= 0)
+		return code;
+	(void)fprintf(stderr, "sonde%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "", err.line);
+	return -code;
+}
