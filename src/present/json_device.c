@@ -1,0 +1,197 @@
+#include "present/json_put.h"
+
+#include <math.h>
+
+/* Sampled metrics under their names of metric.h: the mean as a plain number,
+ * the rest in stats. */
+static void put_metrics(const struct system_facts *system, struct json *json)
+{
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		if (system->metric[i].count)
+			put_f64(json, metric_name((enum metric)i), system->metric[i].mean);
+	}
+	json_object(json, "stats");
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		const struct metric_stats *stats = &system->metric[i];
+
+		if (!stats->count)
+			continue;
+		json_object(json, metric_name((enum metric)i));
+		json_i64(json, "count", stats->count);
+		put_f64(json, "min", stats->min);
+		put_f64(json, "mean", stats->mean);
+		put_f64(json, "median", stats->median);
+		put_f64(json, "p95", stats->p95);
+		put_f64(json, "max", stats->max);
+		put_f64(json, "last", stats->last);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+const char *present_character_name(enum job_character character)
+{
+	static const char *const name[] = {
+		[CHARACTER_UNKNOWN] = "",          [CHARACTER_IDLE] = "idle",
+		[CHARACTER_STEADY] = "steady",     [CHARACTER_PERIODIC] = "periodic",
+		[CHARACTER_BURSTY] = "bursty",
+	};
+
+	return name[character];
+}
+
+static void put_system(const struct system_facts *system, struct json *json)
+{
+	json_object(json, "system");
+	json_i64(json, "samples", system->samples);
+	if (system->has_clock) {
+		json_i64(json, "first_ns", system->first_ns);
+		json_i64(json, "last_ns", system->last_ns);
+	}
+	json_bool(json, "has_clock", system->has_clock);
+	put_i64(json, "interval_ns", system->interval_ns);
+	if (system->interval_ns != FACT_UNKNOWN)
+		json_bool(json, "interval_assumed", system->interval_assumed);
+	put_text(json, "character", present_character_name(system->character));
+	put_i64(json, "period_ns", system->period_ns);
+	if (system->metric[METRIC_util_pct].count)
+		json_i64(json, "busy_samples", system->busy_samples);
+	put_f64(json, "mem_growth_bytes_s", system->mem_growth_bytes_s);
+	put_f64(json, "mem_growth_bytes", system->mem_growth_bytes);
+	put_metrics(system, json);
+	json_end(json);
+}
+
+static void put_episodes(const struct device_fact *device, struct json *json)
+{
+	json_array(json, "episodes");
+	for (size_t i = 0; i < device->episodes.count; i++) {
+		const struct episode *episode = &device->episodes.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "reason", episode->reason);
+		put_i64(json, "start_ns", episode->start_ns);
+		put_i64(json, "end_ns", episode->end_ns);
+		json_i64(json, "first_sample", episode->first_sample);
+		json_i64(json, "last_sample", episode->last_sample);
+		put_f64(json, "mhz_lost", episode->mhz_lost);
+		put_f64(json, "mhz_before", episode->mhz_before);
+		put_f64(json, "mhz_in", episode->mhz_in);
+		put_f64(json, "power_w", episode->power_w);
+		put_f64(json, "temp_c", episode->temp_c);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static const char *activity_name(enum activity_kind kind)
+{
+	static const char *const name[] = {
+		[ACTIVITY_UNKNOWN] = "unknown", [ACTIVITY_CALL] = "call",
+		[ACTIVITY_OP] = "op",           [ACTIVITY_RANGE] = "range",
+		[ACTIVITY_PYTHON] = "python",
+	};
+
+	return name[kind];
+}
+
+/* A cause with no time in it is an honest zero and listed: the causes of a
+ * device add up to idle_ns. */
+static void put_idle(const struct facts *facts, const struct device_fact *device,
+                     struct json *json)
+{
+	json_array(json, "idle");
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		const struct idle_fact *idle = &device->idle[i];
+
+		if (!idle->ns && !idle->count)
+			continue;
+		json_object(json, NULL);
+		json_text(json, "cause", idle_name((enum idle_cause)i));
+		json_i64(json, "ns", idle->ns);
+		json_i64(json, "count", idle->count);
+		put_i64(json, "longest_ns", idle->longest_ns);
+		put_i64(json, "longest_at_ns", idle->longest_at_ns);
+		json_array(json, "during");
+		for (size_t j = 0; j < idle->during.count; j++) {
+			const struct during *during = &idle->during.at[j];
+
+			json_object(json, NULL);
+			json_text(json, "kind", activity_name(during->kind));
+			put_string(json, "name", facts->session, during->name);
+			json_text(json, "phase", phase_name(during->phase));
+			json_i64(json, "ns", during->ns);
+			json_end(json);
+		}
+		json_end(json);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_timeline(const struct device_fact *device, struct json *json)
+{
+	put_i64(json, "window_start_ns", device->window_start_ns);
+	put_i64(json, "window_ns", device->window_ns);
+	put_i64(json, "before_ns", device->before_ns);
+	put_i64(json, "after_ns", device->after_ns);
+	put_i64(json, "span_ns", device->span_ns);
+	put_i64(json, "busy_ns", device->busy_ns);
+	put_i64(json, "waiting_ns", device->waiting_ns);
+	put_i64(json, "working_ns", device->working_ns);
+	put_i64(json, "idle_ns", device->idle_ns);
+	put_i64(json, "kernel_ns", device->kernel_ns);
+	put_i64(json, "kernel_sum_ns", device->kernel_sum_ns);
+	put_i64(json, "copy_ns", device->copy_ns);
+	put_i64(json, "compute_idle_ns", device->compute_idle_ns);
+	put_i64(json, "copy_overlap_ns", device->copy_overlap_ns);
+	put_i64(json, "stream_overlap_ns", device->stream_overlap_ns);
+	put_i64(json, "collective_ns", device->collective_ns);
+	put_i64(json, "collective_hidden_ns", device->collective_hidden_ns);
+	put_i64(json, "collective_suspect_ns", device->collective_suspect_ns);
+	put_i64(json, "kernel_count", device->kernel_count);
+	put_i64(json, "memcpy_count", device->memcpy_count);
+	put_i64(json, "memset_count", device->memset_count);
+	put_i64(json, "graph_count", device->graph_count);
+	put_i64(json, "memcpy_bytes", device->memcpy_bytes);
+	put_i64(json, "stream_count", device->stream_count);
+	put_f64(json, "coverage", device->coverage);
+	put_i64(json, "unmatched_ops", device->unmatched_ops);
+	put_i64(json, "launched_before", device->launched_before);
+	put_i64(json, "delay_p50_ns", device->delay_p50_ns);
+	put_i64(json, "delay_p95_ns", device->delay_p95_ns);
+	put_i64(json, "queue_max", device->queue_max);
+	put_f64(json, "queue_mean", device->queue_mean);
+	put_i64(json, "small_kernels", device->small_kernels);
+	put_i64(json, "small_kernel_ns", device->small_kernel_ns);
+	put_i64(json, "kernel_p50_ns", device->kernel_p50_ns);
+	put_i64(json, "launch_count", device->launch_count);
+	put_i64(json, "launch_sum_ns", device->launch_sum_ns);
+	put_i64(json, "launch_p50_ns", device->launch_p50_ns);
+	put_i64(json, "launch_gap_p50_ns", device->launch_gap_p50_ns);
+}
+
+void present_json_device(const struct facts *facts, const struct device_fact *device,
+                         struct json *json)
+{
+	const struct session *session = facts->session;
+
+	json_object(json, NULL);
+	json_i64(json, "id", device->device);
+	if (device->device < session->devices.count) {
+		const struct device *row = &session->devices.at[device->device];
+
+		put_i64_unless(json, "ordinal", row->ordinal, -1);
+		put_string(json, "uuid", session, row->uuid);
+		put_string(json, "name", session, row->name);
+	}
+	if (device->has_timeline) {
+		put_timeline(device, json);
+		put_idle(facts, device, json);
+	}
+	if (device->has_system)
+		put_system(&device->system, json);
+	if (device->has_system || device->episodes.count)
+		put_episodes(device, json);
+	json_end(json);
+}

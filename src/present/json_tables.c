@@ -1,0 +1,308 @@
+#include "present/json_put.h"
+
+#include <math.h>
+
+#include "rules/rule.h"
+
+static const char *copy_name(int kind)
+{
+	static const char *const name[] = {
+		[COPY_UNKNOWN] = "unknown", [COPY_HTOD] = "HtoD", [COPY_DTOH] = "DtoH",
+		[COPY_DTOD] = "DtoD",       [COPY_HTOH] = "HtoH", [COPY_PTOP] = "PtoP",
+	};
+
+	return kind >= COPY_UNKNOWN && kind <= COPY_PTOP ? name[kind] : name[COPY_UNKNOWN];
+}
+
+static const char *copy_end(int kind, bool source)
+{
+	switch (kind) {
+	case COPY_HTOD:
+		return source ? "host" : "device";
+	case COPY_DTOH:
+		return source ? "device" : "host";
+	case COPY_DTOD:
+		return "device";
+	case COPY_HTOH:
+		return "host";
+	case COPY_PTOP:
+		return source ? "device" : "peer";
+	default:
+		return NULL;
+	}
+}
+
+static void put_ops(const struct facts *facts, struct json *json)
+{
+	json_array(json, "ops");
+	for (size_t i = 0; i < facts->ops.count; i++) {
+		const struct op_fact *op = &facts->ops.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "name", session_text(facts->session, op->name));
+		json_i64(json, "count", op->count);
+		put_i64(json, "cpu_self_ns", op->cpu_self_ns);
+		put_i64(json, "cpu_total_ns", op->cpu_total_ns);
+		put_i64(json, "gpu_self_ns", op->gpu_self_ns);
+		put_i64(json, "gpu_total_ns", op->gpu_total_ns);
+		json_text(json, "phase", phase_name(op->phase));
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_copies(const struct facts *facts, struct json *json)
+{
+	json_array(json, "copies");
+	for (size_t i = 0; i < facts->copies.count; i++) {
+		const struct copy_fact *copy = &facts->copies.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", copy->device, SESSION_NONE);
+		json_text(json, "kind", copy_name(copy->kind));
+		put_text(json, "src", copy_end(copy->kind, true));
+		put_text(json, "dst", copy_end(copy->kind, false));
+		json_i64(json, "count", copy->count);
+		put_i64(json, "bytes", copy->bytes);
+		put_i64(json, "sum_ns", copy->sum_ns);
+		put_i64(json, "union_ns", copy->union_ns);
+		put_f64(json, "gbps", copy->gbps);
+		put_f64(json, "link_peak_gbps", copy->link_peak_gbps);
+		if (copy->link_peak_gbps > 0)
+			put_f64(json, "link_pct", 100 * copy->gbps / copy->link_peak_gbps);
+		if (copy->pageable >= 0)
+			json_bool(json, "pageable", copy->pageable);
+		put_i64(json, "tiny_count", copy->tiny_count);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_calls(const struct facts *facts, struct json *json)
+{
+	json_array(json, "calls");
+	for (size_t i = 0; i < facts->calls.count; i++) {
+		const struct call_fact *call = &facts->calls.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "name", session_text(facts->session, call->name));
+		json_i64(json, "count", call->count);
+		put_i64(json, "sum_ns", call->sum_ns);
+		put_i64(json, "max_ns", call->max_ns);
+		json_bool(json, "synchronising", call->synchronising);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_phases(const struct facts *facts, struct json *json)
+{
+	json_array(json, "phases");
+	for (size_t i = 0; i < facts->phases.count; i++) {
+		const struct phase_fact *phase = &facts->phases.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "name", phase_name(phase->phase));
+		json_i64(json, "count", phase->count);
+		put_i64(json, "wall_ns", phase->wall_ns);
+		put_i64(json, "gpu_ns", phase->gpu_ns);
+		put_i64(json, "idle_ns", phase->idle_ns);
+		put_string(json, "longest", facts->session, phase->name);
+		json_bool(json, "by_annotation", phase->by_annotation);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_readbacks(const struct facts *facts, struct json *json)
+{
+	json_array(json, "readbacks");
+	for (size_t i = 0; i < facts->readbacks.count; i++) {
+		const struct readback_fact *readback = &facts->readbacks.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", readback->device, SESSION_NONE);
+		json_i64(json, "count", readback->count);
+		put_i64(json, "blocked_ns", readback->blocked_ns);
+		put_i64(json, "idle_ns", readback->idle_ns);
+		put_f64(json, "per_step", readback->per_step);
+		put_string(json, "op", facts->session, readback->op);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_steps(const struct facts *facts, const struct step_facts *steps, const char *key,
+                      struct json *json)
+{
+	if (!steps->source)
+		return;
+	json_object(json, key);
+	json_text(json, "source", steps->source);
+	put_string(json, "name", facts->session, steps->name);
+	json_i64(json, "count", (int64_t)steps->step.count);
+	put_i64(json, "p50_ns", steps->p50_ns);
+	put_i64(json, "p95_ns", steps->p95_ns);
+	put_i64(json, "p99_ns", steps->p99_ns);
+	json_array(json, "outliers");
+	for (size_t i = 0; i < steps->step.count; i++) {
+		const struct step *step = &steps->step.at[i];
+
+		if (!step->outlier)
+			continue;
+		json_object(json, NULL);
+		json_i64(json, "index", (int64_t)i);
+		json_i64(json, "ns", step->end_ns - step->start_ns);
+		json_array(json, "differs");
+		for (size_t j = 0; j < step->differs.count; j++)
+			json_text(json, NULL, step->differs.at[j]);
+		json_end(json);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
+}
+
+static void put_memory(const struct facts *facts, struct json *json)
+{
+	json_array(json, "memory");
+	for (size_t i = 0; i < facts->memory.count; i++) {
+		const struct memory_fact *memory = &facts->memory.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", memory->device, SESSION_NONE);
+		put_i64(json, "peak_bytes", memory->peak_bytes);
+		put_i64(json, "live_bytes", memory->live_bytes);
+		put_i64(json, "reserved_peak_bytes", memory->reserved_peak_bytes);
+		put_i64(json, "alloc_count", memory->alloc_count);
+		put_i64(json, "free_count", memory->free_count);
+		put_f64(json, "growth_bytes_per_step", memory->growth_bytes_per_step);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_ranges(const struct facts *facts, struct json *json)
+{
+	json_array(json, "ranges");
+	for (size_t i = 0; i < facts->ranges.count; i++) {
+		const struct range_fact *range = &facts->ranges.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "name", session_text(facts->session, range->name));
+		json_i64(json, "count", range->count);
+		put_i64(json, "sum_ns", range->sum_ns);
+		put_i64(json, "gpu_ns", range->gpu_ns);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_processes(const struct facts *facts, struct json *json)
+{
+	const struct session *session = facts->session;
+
+	json_array(json, "processes");
+	for (size_t i = 0; i < facts->processes.count; i++) {
+		const struct process_fact *process = &facts->processes.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", process->device, SESSION_NONE);
+		if (process->process < session->processes.count) {
+			const struct process *row = &session->processes.at[process->process];
+
+			json_i64(json, "pid", row->pid);
+			put_string(json, "name", session, row->name);
+			put_string(json, "command", session, row->command);
+			put_string(json, "type", session, row->type);
+		}
+		json_i64(json, "samples", process->samples);
+		put_f64(json, "sm_pct_mean", process->sm_pct_mean);
+		put_f64(json, "sm_pct_max", process->sm_pct_max);
+		put_f64(json, "mem_bytes", process->mem_bytes);
+		put_f64(json, "mem_bytes_first", process->mem_bytes_first);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+void present_json_tables(const struct facts *facts, struct json *json)
+{
+	put_ops(facts, json);
+	put_copies(facts, json);
+	put_calls(facts, json);
+	put_phases(facts, json);
+	put_readbacks(facts, json);
+	put_steps(facts, &facts->steps, "steps", json);
+	put_steps(facts, &facts->requests, "requests", json);
+	put_memory(facts, json);
+	put_ranges(facts, json);
+	put_processes(facts, json);
+}
+
+static void put_texts(const char *const *at, size_t count, const char *key, struct json *json)
+{
+	json_array(json, key);
+	for (size_t i = 0; i < count; i++)
+		json_text(json, NULL, at[i]);
+	json_end(json);
+}
+
+static void put_evidence(const struct finding *finding, struct json *json)
+{
+	json_array(json, "evidence");
+	for (size_t i = 0; i < finding->evidence.count; i++) {
+		const struct evidence *evidence = &finding->evidence.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "metric", evidence->metric);
+		put_f64(json, "value", evidence->value);
+		put_text(json, "unit", evidence->unit);
+		put_text(json, "where", evidence->where);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_finding(const struct facts *facts, const struct finding *finding,
+                        struct json *json)
+{
+	json_object(json, NULL);
+	json_text(json, "id", finding->rule->id);
+	json_text(json, "severity", severity_name(finding->severity));
+	json_text(json, "layer", layer_name(finding->rule->layer));
+	put_text(json, "title", finding->title);
+	put_text(json, "claim", finding->claim);
+	put_i64_unless(json, "device", finding->device, SESSION_NONE);
+	if (finding->kernel < facts->kernels.count) {
+		uint32_t key = facts->kernels.at[finding->kernel].key;
+
+		if (key < facts->session->keys.count)
+			put_string(json, "kernel", facts->session,
+			           facts->session->keys.at[key].name);
+	}
+	put_evidence(finding, json);
+	if (finding->impact_low_ns != FACT_UNKNOWN && finding->impact_high_ns != FACT_UNKNOWN) {
+		json_array(json, "impact_ns");
+		json_i64(json, NULL, finding->impact_low_ns);
+		json_i64(json, NULL, finding->impact_high_ns);
+		json_end(json);
+	}
+	put_f64(json, "impact_share", finding->impact_share);
+	put_f64(json, "coverage", finding->coverage);
+	json_text(json, "grade", grade_name(finding->grade));
+	put_texts(finding->advice.at, finding->advice.count, "advice", json);
+	put_texts(finding->next.at, finding->next.count, "next", json);
+	put_text(json, "runner_up", finding->runner_up);
+	json_bool(json, "held_back", finding->held_back);
+	json_end(json);
+}
+
+void present_json_findings(const struct facts *facts, const struct findings *findings,
+                           struct json *json)
+{
+	json_array(json, "findings");
+	for (size_t i = 0; i < findings->at.count; i++)
+		put_finding(facts, &findings->at.at[i], json);
+	json_end(json);
+}
