@@ -32,8 +32,8 @@ static void put_metrics(const struct system_facts *system, struct json *json)
 const char *present_character_name(enum job_character character)
 {
 	static const char *const name[] = {
-		[CHARACTER_UNKNOWN] = "",          [CHARACTER_IDLE] = "idle",
-		[CHARACTER_STEADY] = "steady",     [CHARACTER_PERIODIC] = "periodic",
+		[CHARACTER_UNKNOWN] = "",      [CHARACTER_IDLE] = "idle",
+		[CHARACTER_STEADY] = "steady", [CHARACTER_PERIODIC] = "periodic",
 		[CHARACTER_BURSTY] = "bursty",
 	};
 
@@ -87,9 +87,8 @@ static void put_episodes(const struct device_fact *device, struct json *json)
 static const char *activity_name(enum activity_kind kind)
 {
 	static const char *const name[] = {
-		[ACTIVITY_UNKNOWN] = "unknown", [ACTIVITY_CALL] = "call",
-		[ACTIVITY_OP] = "op",           [ACTIVITY_RANGE] = "range",
-		[ACTIVITY_PYTHON] = "python",
+		[ACTIVITY_UNKNOWN] = "unknown", [ACTIVITY_CALL] = "call",     [ACTIVITY_OP] = "op",
+		[ACTIVITY_RANGE] = "range",     [ACTIVITY_PYTHON] = "python",
 	};
 
 	return name[kind];
@@ -97,8 +96,7 @@ static const char *activity_name(enum activity_kind kind)
 
 /* A cause with no time in it is an honest zero and listed: the causes of a
  * device add up to idle_ns. */
-static void put_idle(const struct facts *facts, const struct device_fact *device,
-                     struct json *json)
+static void put_idle(const struct facts *facts, const struct device_fact *device, struct json *json)
 {
 	json_array(json, "idle");
 	for (int i = 0; i < IDLE_COUNT; i++) {
@@ -172,7 +170,7 @@ static void put_timeline(const struct device_fact *device, struct json *json)
 }
 
 void present_json_device(const struct facts *facts, const struct device_fact *device,
-                         struct json *json)
+			 struct json *json)
 {
 	const struct session *session = facts->session;
 

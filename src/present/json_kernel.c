@@ -6,7 +6,10 @@ static const struct counter_field {
 	const char *name;
 	size_t offset;
 } COUNTER_FIELDS[] = {
-#define FIELD(name) { #name, offsetof(struct kernel_counters, name) }
+#define FIELD(name)                                           \
+	{                                                     \
+#name, offsetof(struct kernel_counters, name) \
+	}
 	FIELD(duration_ns),
 	FIELD(sm_pct),
 	FIELD(memory_pct),
@@ -120,7 +123,7 @@ static void put_key(const struct session *session, const struct kernel_key *key,
 }
 
 void present_json_kernel(const struct facts *facts, const struct kernel_fact *kernel,
-                         struct json *json)
+			 struct json *json)
 {
 	const struct session *session = facts->session;
 

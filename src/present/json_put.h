@@ -10,6 +10,7 @@
 
 #include "analyze/facts.h"
 #include "base/json.h"
+#include "rules/rule.h"
 
 /* FACT_UNKNOWN (and so EVENT_UNKNOWN) puts nothing. */
 void put_i64(struct json *json, const char *key, int64_t value);
@@ -23,10 +24,12 @@ void put_string(struct json *json, const char *key, const struct session *sessio
 /* "key": [x, y, z], unless x is 0. */
 void put_dim3(struct json *json, const char *key, const int32_t dim[3]);
 
+/* "steady", ...; "" for unknown. */
+const char *present_character_name(enum job_character character);
 void present_json_device(const struct facts *facts, const struct device_fact *device,
-                         struct json *json);
+			 struct json *json);
 void present_json_kernel(const struct facts *facts, const struct kernel_fact *kernel,
-                         struct json *json);
+			 struct json *json);
 void present_json_tables(const struct facts *facts, struct json *json);
 void present_json_findings(const struct facts *facts, const struct findings *findings,
-                           struct json *json);
+			   struct json *json);

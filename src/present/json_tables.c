@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/event.h"
 #include "rules/rule.h"
 
 static const char *copy_name(int kind)
@@ -133,7 +134,7 @@ static void put_readbacks(const struct facts *facts, struct json *json)
 }
 
 static void put_steps(const struct facts *facts, const struct step_facts *steps, const char *key,
-                      struct json *json)
+		      struct json *json)
 {
 	if (!steps->source)
 		return;
@@ -264,8 +265,7 @@ static void put_evidence(const struct finding *finding, struct json *json)
 	json_end(json);
 }
 
-static void put_finding(const struct facts *facts, const struct finding *finding,
-                        struct json *json)
+static void put_finding(const struct facts *facts, const struct finding *finding, struct json *json)
 {
 	json_object(json, NULL);
 	json_text(json, "id", finding->rule->id);
@@ -279,7 +279,7 @@ static void put_finding(const struct facts *facts, const struct finding *finding
 
 		if (key < facts->session->keys.count)
 			put_string(json, "kernel", facts->session,
-			           facts->session->keys.at[key].name);
+				   facts->session->keys.at[key].name);
 	}
 	put_evidence(finding, json);
 	if (finding->impact_low_ns != FACT_UNKNOWN && finding->impact_high_ns != FACT_UNKNOWN) {
@@ -299,7 +299,7 @@ static void put_finding(const struct facts *facts, const struct finding *finding
 }
 
 void present_json_findings(const struct facts *facts, const struct findings *findings,
-                           struct json *json)
+			   struct json *json)
 {
 	json_array(json, "findings");
 	for (size_t i = 0; i < findings->at.count; i++)

@@ -10,16 +10,16 @@
 #include "rules/rule.h"
 
 struct present_style {
-	int columns;       /* width; 80 when unknown */
+	int columns; /* width; 80 when unknown */
 	bool colour;
-	bool utf8;         /* bars and signs beyond ASCII */
-	int top;           /* rows in tables; 0: the default */
-	int layers;        /* bits 1 << enum layer; 0: all */
+	bool utf8;  /* bars and signs beyond ASCII */
+	int top;    /* rows in tables; 0: the default */
+	int layers; /* bits 1 << enum layer; 0: all */
 };
 
 /* The report for people. */
 void present_text(const struct facts *facts, const struct findings *findings,
-                  const struct present_style *style, struct buf *out);
+		  const struct present_style *style, struct buf *out);
 /* schema "sonde.report/1": doc/formats/report.schema.json. */
 void present_json(const struct facts *facts, const struct findings *findings, struct buf *out);
 

@@ -47,7 +47,7 @@ void put_dim3(struct json *json, const char *key, const int32_t dim[3])
 }
 
 static void put_source(const struct session *session, const struct source *source,
-                       struct json *json)
+		       struct json *json)
 {
 	json_object(json, NULL);
 	put_string(json, "reader", session, source->reader);
@@ -123,7 +123,7 @@ static void put_envs(const struct session *session, uint32_t device, struct json
 			continue;
 		for (size_t j = 0; j < i && !again; j++)
 			again = session->envs.at[j].key == env->key &&
-			        session->envs.at[j].device == device;
+				session->envs.at[j].device == device;
 		if (!again)
 			put_string(json, key, session, env->value);
 	}
@@ -158,7 +158,7 @@ static void put_environment_device(const struct session *session, uint32_t id, s
 static void put_environment(const struct session *session, struct json *json)
 {
 	static const char *const known[] = { "driver", "cuda", "cupti", "git_revision",
-		                             "clock_state" };
+					     "clock_state" };
 
 	json_object(json, "environment");
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
