@@ -24,6 +24,7 @@
 #define FACT_UNKNOWN INT64_MIN
 
 struct store;
+struct timeline;
 
 enum grade { GRADE_NONE, GRADE_LOW, GRADE_MEDIUM, GRADE_HIGH };
 const char *grade_name(enum grade grade); /* "none", "low", "medium", "high" */
@@ -333,6 +334,7 @@ struct facts {
 	VEC(struct range_fact) ranges;
 	VEC(struct process_fact) processes;
 	struct arena arena;
+	struct timeline *timeline;        /* events in memory, between the analyses; NULL after */
 };
 
 /* All analyses over an opened store, which must outlive the facts. */

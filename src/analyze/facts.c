@@ -1,0 +1,129 @@
+#include "analyze/facts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/timeline.h"
+#include "store/store.h"
+
+const char *grade_name(enum grade grade)
+{
+	static const char *const names[] = { "none", "low", "medium", "high" };
+
+	return names[grade];
+}
+
+const char *idle_name(enum idle_cause cause)
+{
+	static const char *const names[] = {
+#define X(id, name, what) [IDLE_##id] = name,
+		IDLE_LIST(X)
+#undef X
+	};
+
+	return names[cause];
+}
+
+const char *phase_name(enum phase phase)
+{
+	static const char *const names[] = {
+#define X(id, name) [PHASE_##id] = name,
+		PHASE_LIST(X)
+#undef X
+	};
+
+	return names[phase];
+}
+
+const char *bound_name(enum bound_class bound)
+{
+	static const char *const names[] = {
+#define X(id, name) [BOUND_##id] = name,
+		BOUND_LIST(X)
+#undef X
+	};
+
+	return names[bound];
+}
+
+static void device_unknown(struct device_fact *fact, uint32_t device)
+{
+	fact->device = device;
+	fact->waiting_ns = FACT_UNKNOWN;
+	fact->delay_p50_ns = FACT_UNKNOWN;
+	fact->delay_p95_ns = FACT_UNKNOWN;
+	fact->queue_max = FACT_UNKNOWN;
+	fact->queue_mean = NAN;
+	fact->kernel_p50_ns = FACT_UNKNOWN;
+	fact->launch_p50_ns = FACT_UNKNOWN;
+	fact->launch_gap_p50_ns = FACT_UNKNOWN;
+	fact->coverage = NAN;
+	for (int i = 0; i < IDLE_COUNT; i++)
+		fact->idle[i].cause = i;
+	fact->system.interval_ns = FACT_UNKNOWN;
+	fact->system.period_ns = FACT_UNKNOWN;
+	fact->system.mem_growth_bytes_s = NAN;
+	fact->system.mem_growth_bytes = NAN;
+}
+
+int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
+{
+	OWN(facts_freep) struct facts *facts = mem_zero(sizeof(*facts));
+
+	facts->session = store_session(store);
+	facts->path = store_path(store);
+	facts->was_cut = store_was_cut(store);
+	facts->host_inflation = NAN;
+	for (uint32_t i = 0; i < facts->session->devices.count; i++)
+		device_unknown(VEC_ADD(&facts->devices), i);
+	if (analyze_timeline(store, facts, err) < 0 || analyze_host(store, facts, err) < 0)
+		return err->code;
+	/* Ten million events are not needed any more. */
+	timeline_free(facts->timeline);
+	facts->timeline = NULL;
+	facts->damaged_chunks = store_damage(store);
+	*ret_facts = STEAL(facts);
+	return 0;
+}
+
+static void device_done(struct device_fact *fact)
+{
+	for (int i = 0; i < IDLE_COUNT; i++)
+		VEC_DONE(&fact->idle[i].during);
+	VEC_DONE(&fact->episodes);
+}
+
+static void steps_done(struct step_facts *steps)
+{
+	for (size_t i = 0; i < steps->step.count; i++)
+		VEC_DONE(&steps->step.at[i].differs);
+	VEC_DONE(&steps->step);
+}
+
+void facts_free(struct facts *facts)
+{
+	if (!facts)
+		return;
+	timeline_free(facts->timeline);
+	for (size_t i = 0; i < facts->devices.count; i++)
+		device_done(&facts->devices.at[i]);
+	VEC_DONE(&facts->devices);
+	for (size_t i = 0; i < facts->kernels.count; i++) {
+		VEC_DONE(&facts->kernels.at[i].bound.numbers);
+		VEC_DONE(&facts->kernels.at[i].bound.notes);
+		VEC_DONE(&facts->kernels.at[i].stalls);
+	}
+	VEC_DONE(&facts->kernels);
+	VEC_DONE(&facts->ops);
+	VEC_DONE(&facts->copies);
+	VEC_DONE(&facts->calls);
+	VEC_DONE(&facts->phases);
+	VEC_DONE(&facts->readbacks);
+	steps_done(&facts->steps);
+	steps_done(&facts->requests);
+	VEC_DONE(&facts->memory);
+	VEC_DONE(&facts->ranges);
+	VEC_DONE(&facts->processes);
+	arena_done(&facts->arena);
+	free(facts);
+}

@@ -1,0 +1,344 @@
+/*
+ * Why a device was idle: every ns of every gap gets one cause.
+ *
+ * A gap is cut in time by the call that launched what ends it:
+ *
+ *	gap begins          call begins     queued, ready        op begins
+ *	    |  host            |  launching       |  waiting          |
+ *
+ * waiting: dependency. host and launching: the launches came slower than the
+ * device ran (launch_rate) if they came in their cadence, else the host was
+ * late (host_late). Within these, time that the thread spent in a
+ * synchronising call is sync_blocked, as is the whole of it if the thread was
+ * blocked when the device ran dry and launched again right after. The
+ * reasons are told in doc/analysis.md.
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* From the start of a launch call to the start of its kernel on an idle device:
+ * 8 to 10 us at the median, 30 at the 90th percentile with a profiler attached
+ * (doc/analysis.md). What takes longer was held up on the device. */
+static const int64_t LAUNCH_LATENCY_NS = 20000;
+
+/* Launches that follow each other within ten times their median distance are one
+ * steady stream of launches: the host work of framework ops differs by about
+ * that much. Never less than 200 us, or a fast loop's hiccup would count as
+ * absence; never more than 1 ms, which no launching takes. */
+static const int64_t CADENCE_FACTOR = 10;
+static const int64_t CADENCE_LEAST_NS = 200000;
+static const int64_t CADENCE_MOST_NS = 1000000;
+
+/* A thread that launches again so soon after a wait did nothing else: the gap
+ * is the price of the wait. Waking up takes 10 to 50 us, a launch 5 to 10. */
+static const int64_t SYNC_RECOVERY_NS = 200000;
+
+/* Names kept for each cause. */
+enum { DURING_LIMIT = 32 };
+
+struct idler {
+	struct timeline *timeline;
+	struct device_fact *fact;
+	const struct tl_device *device;
+	struct cursor *cursors; /* by index into timeline.lanes */
+	struct map during_slot;
+	uint64_t last_key;
+	uint64_t last_slot;
+	VEC(struct during) during[IDLE_COUNT];
+	int64_t gap_ns[IDLE_COUNT];
+	int64_t phase_ns[PHASE_COUNT];
+	int64_t cadence_ns;
+	size_t launch; /* where in device->launches we are */
+};
+
+/* The thread of a call, as index into timeline.lanes: calls lie lane by lane. */
+static uint32_t thread_of(const struct timeline *timeline, uint32_t call)
+{
+	size_t low = 0, high = timeline->lanes.count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->lanes.at[middle].first_call <= call)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (uint32_t)low;
+}
+
+static void during_add(struct idler *idler, enum idle_cause cause, const struct open_frame *frame,
+		       int64_t ns)
+{
+	enum activity_kind kind = frame->loader ? frame->loader_kind : frame->kind;
+	uint32_t name = frame->loader ? frame->loader : frame->name;
+	uint64_t key =
+		(uint64_t)name << 16 | (uint64_t)cause << 8 | (uint64_t)kind << 4 | frame->phase;
+	struct during *during;
+
+	idler->phase_ns[frame->phase] += ns;
+	if (key != idler->last_key) {
+		uint64_t *slot = map_find(&idler->during_slot, key);
+
+		if (!slot) {
+			during = VEC_ADD(&idler->during[cause]);
+			*during = (struct during){ kind, name, frame->phase, 0 };
+			map_put(&idler->during_slot, key, idler->during[cause].count - 1);
+			slot = map_find(&idler->during_slot, key);
+		}
+		idler->last_key = key;
+		idler->last_slot = *slot;
+	}
+	idler->during[cause].at[idler->last_slot].ns += ns;
+}
+
+/* Give [from, to) of a gap to `cause`, but for what the threads say otherwise. */
+static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64_t to,
+		 uint32_t thread, uint32_t other)
+{
+	bool host = cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE;
+
+	while (from < to) {
+		enum idle_cause now = cause;
+		const struct open_frame *frame;
+		int64_t until, ns;
+
+		frame = cursor_at(&idler->cursors[thread], from, &until);
+		if (!frame && other != thread) {
+			int64_t other_until;
+
+			frame = cursor_at(&idler->cursors[other], from, &other_until);
+			if (other_until < until)
+				until = other_until;
+		}
+		if (until > to)
+			until = to;
+		ns = until - from;
+		if (host && frame && frame->sync)
+			now = IDLE_SYNC_BLOCKED;
+		else if (cause == IDLE_LAUNCH_RATE && frame && frame->loader)
+			now = IDLE_HOST_LATE;
+		idler->gap_ns[now] += ns;
+		if (frame)
+			during_add(idler, now, frame, ns);
+		from = until;
+	}
+}
+
+/* The thread sat in a synchronising call when the gap began; up to when. */
+static bool blocked_at(struct idler *idler, uint32_t thread, int64_t from, int64_t *ret_until)
+{
+	int64_t until;
+	const struct open_frame *frame = cursor_at(&idler->cursors[thread], from, &until);
+
+	if (!frame || !frame->sync)
+		return false;
+	*ret_until = frame->end;
+	return true;
+}
+
+/* The launch for this device before `call`, TL_NONE if there is none. Gaps come in
+ * order of time and launches nearly so: look around where we were. */
+static uint32_t launch_before(struct idler *idler, uint32_t call)
+{
+	const struct tl_calls *calls = &idler->timeline->calls;
+	const uint32_t *launches = idler->device->launches;
+	size_t count = idler->device->launch_count, at = idler->launch, step = 1, low, high;
+	int64_t start = calls->start[call];
+
+	/* Gallop to a range that holds the first launch that is not before. */
+	if (at >= count || calls->start[launches[at]] >= start) {
+		low = at;
+		high = at;
+		for (; low > 0 && calls->start[launches[low - 1]] >= start; step *= 2) {
+			high = low - 1;
+			low = low > step ? low - step : 0;
+		}
+	} else {
+		low = at + 1;
+		high = low;
+		for (; high < count && calls->start[launches[high]] < start; step *= 2) {
+			low = high + 1;
+			high = low + step;
+		}
+		if (high > count)
+			high = count;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (calls->start[launches[middle]] < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	idler->launch = low;
+	return low > 0 ? launches[low - 1] : TL_NONE;
+}
+
+static int64_t within(int64_t time, int64_t from, int64_t to)
+{
+	return time < from ? from : time > to ? to : time;
+}
+
+static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t call)
+{
+	const struct tl_calls *calls = &idler->timeline->calls;
+	int64_t launch = calls->start[call], end = calls->end[call];
+	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
+	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
+	uint32_t before = launch_before(idler, call);
+	uint32_t thread = thread_of(idler->timeline, call);
+	uint32_t other = before == TL_NONE ? thread : thread_of(idler->timeline, before);
+	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;
+	int64_t free_at;
+
+	if (before == TL_NONE || launch - calls->end[before] > idler->cadence_ns)
+		host = IDLE_HOST_LATE;
+	if (end - launch > idler->cadence_ns)
+		launching = IDLE_HOST_LATE;
+	if (from < launch &&
+	    (blocked_at(idler, thread, from, &free_at) ||
+	     (other != thread && blocked_at(idler, other, from, &free_at))) &&
+	    launch - free_at <= SYNC_RECOVERY_NS) {
+		host = IDLE_SYNC_BLOCKED;
+		launching = IDLE_SYNC_BLOCKED;
+	}
+	part(idler, host, from, host_to, thread, other);
+	part(idler, launching, host_to, launch_to, thread, other);
+	part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);
+}
+
+static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
+{
+	uint32_t call = idler->timeline->ops.call[op];
+
+	memset(idler->gap_ns, 0, sizeof(idler->gap_ns));
+	if (call == TL_BEFORE)
+		idler->gap_ns[IDLE_DEPENDENCY] = to - from;
+	else if (call == TL_NONE)
+		idler->gap_ns[IDLE_UNATTRIBUTED] = to - from;
+	else
+		launched_gap(idler, from, to, call);
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		struct idle_fact *idle = &idler->fact->idle[i];
+
+		if (!idler->gap_ns[i])
+			continue;
+		idle->ns += idler->gap_ns[i];
+		idle->count++;
+		if (idler->gap_ns[i] > idle->longest_ns) {
+			idle->longest_ns = idler->gap_ns[i];
+			idle->longest_at_ns = from;
+		}
+	}
+}
+
+static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
+{
+	size_t low = 0, high = timeline->readbacks.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->readbacks.at[middle].op < op)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < timeline->readbacks.count && timeline->readbacks.at[low].op == op)
+		return &timeline->readbacks.at[low];
+	return NULL;
+}
+
+static void device_gaps(struct idler *idler)
+{
+	struct timeline *timeline = idler->timeline;
+	const struct tl_ops *ops = &timeline->ops;
+	uint32_t last = idler->device->order[0];
+
+	for (size_t i = 1; i < idler->device->count; i++) {
+		uint32_t op = idler->device->order[i];
+
+		if (ops->start[op] > ops->end[last]) {
+			struct tl_readback *readback =
+				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
+
+			if (readback)
+				readback->idle_ns = ops->start[op] - ops->end[last];
+			gap(idler, ops->end[last], ops->start[op], op);
+		}
+		if (ops->end[op] >= ops->end[last])
+			last = op;
+	}
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct during *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static void device_idle(struct idler *idler, uint32_t index)
+{
+	struct timeline *timeline = idler->timeline;
+
+	idler->device = &timeline->devices[index];
+	idler->launch = 0;
+	idler->last_key = UINT64_MAX;
+	idler->cadence_ns = CADENCE_LEAST_NS;
+	if (idler->fact->launch_gap_p50_ns > CADENCE_LEAST_NS / CADENCE_FACTOR)
+		idler->cadence_ns =
+			idler->fact->launch_gap_p50_ns > CADENCE_MOST_NS / CADENCE_FACTOR
+				? CADENCE_MOST_NS
+				: CADENCE_FACTOR * idler->fact->launch_gap_p50_ns;
+	for (size_t i = 0; i < timeline->lanes.count; i++)
+		cursor_init(&idler->cursors[i], timeline, &timeline->lanes.at[i]);
+	device_gaps(idler);
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		struct idle_fact *idle = &idler->fact->idle[i];
+		size_t count = idler->during[i].count;
+
+		idle->cause = i;
+		if (count)
+			qsort(idler->during[i].at, count, sizeof(struct during), by_ns);
+		for (size_t k = 0; k < count && k < DURING_LIMIT; k++)
+			*VEC_ADD(&idle->during) = idler->during[i].at[k];
+		VEC_DONE(&idler->during[i]);
+	}
+	map_done(&idler->during_slot);
+}
+
+static int by_op(const void *a, const void *b)
+{
+	const struct tl_readback *x = a, *y = b;
+
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+void idle_facts(struct timeline *timeline, struct facts *facts)
+{
+	struct idler idler = { .timeline = timeline };
+
+	idler.cursors = mem_zero((timeline->lanes.count + 1) * sizeof(*idler.cursors));
+	if (timeline->readbacks.count)
+		qsort(timeline->readbacks.at, timeline->readbacks.count,
+		      sizeof(*timeline->readbacks.at), by_op);
+	for (uint32_t i = 0; i < facts->devices.count; i++) {
+		idler.fact = &facts->devices.at[i];
+		if (idler.fact->has_timeline)
+			device_idle(&idler, i);
+	}
+	for (size_t i = 0; i < timeline->lanes.count; i++)
+		cursor_done(&idler.cursors[i]);
+	for (size_t i = 0; i < facts->phases.count; i++)
+		facts->phases.at[i].idle_ns = idler.phase_ns[facts->phases.at[i].phase];
+	free(idler.cursors);
+}

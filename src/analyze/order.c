@@ -1,0 +1,161 @@
+#include "analyze/order.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct sorter {
+	const int64_t *start;
+	const int64_t *end;
+};
+
+static inline bool in_order(const struct sorter *by, uint32_t a, uint32_t b)
+{
+	if (by->start[a] != by->start[b])
+		return by->start[a] < by->start[b];
+	return !by->end || by->end[a] >= by->end[b];
+}
+
+/* Merge the sorted runs [0, middle) and [middle, count) of `from` into `to`. */
+static void merge(const struct sorter *by, const uint32_t *from, size_t middle, size_t count,
+		  uint32_t *to)
+{
+	size_t i = 0, j = middle, out = 0;
+
+	while (i < middle && j < count)
+		to[out++] = in_order(by, from[i], from[j]) ? from[i++] : from[j++];
+	memcpy(to + out, from + i, (middle - i) * sizeof(*to));
+	out += middle - i;
+	memcpy(to + out, from + j, (count - j) * sizeof(*to));
+}
+
+/* Where the ascending run that begins at `at` ends. */
+static size_t run_end(const struct sorter *by, const uint32_t *list, size_t at, size_t count)
+{
+	for (at++; at < count && in_order(by, list[at - 1], list[at]); at++)
+		;
+	return at;
+}
+
+void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_t *end)
+{
+	struct sorter by = { start, end };
+	uint32_t *from = list, *to, *spare;
+
+	if (count < 2 || run_end(&by, list, 0, count) == count)
+		return;
+	spare = mem_alloc(count * sizeof(*spare));
+	to = spare;
+	for (bool more = true; more;) {
+		more = false;
+		for (size_t at = 0; at < count;) {
+			size_t middle = run_end(&by, from, at, count);
+			size_t stop = middle < count ? run_end(&by, from, middle, count) : middle;
+
+			merge(&by, from + at, middle - at, stop - at, to + at);
+			more |= stop < count;
+			at = stop;
+		}
+		uint32_t *swap = from;
+
+		from = to;
+		to = swap;
+	}
+	if (from != list)
+		memcpy(list, from, count * sizeof(*list));
+	free(spare);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void order_values(int64_t *at, size_t count)
+{
+	size_t i = 1;
+
+	while (i < count && at[i - 1] <= at[i])
+		i++;
+	if (i < count)
+		qsort(at, count, sizeof(*at), by_value);
+}
+
+/* Bins: values below 2^11 one each; above, 2^11 for each power of two. */
+enum { BIN_BITS = 11, BIN_COUNT = (64 - BIN_BITS + 1) << BIN_BITS };
+
+static uint32_t bin_of(int64_t value)
+{
+	uint64_t v = (uint64_t)value;
+	int shift;
+
+	if (v >> BIN_BITS == 0)
+		return (uint32_t)v;
+	shift = 63 - __builtin_clzll(v) - BIN_BITS;
+	return (uint32_t)((shift + 1) << BIN_BITS | (int)(v >> shift & ((1 << BIN_BITS) - 1)));
+}
+
+static int64_t bin_value(uint32_t bin)
+{
+	int shift = (int)(bin >> BIN_BITS) - 1;
+	uint64_t mantissa = bin & ((1 << BIN_BITS) - 1);
+
+	if (shift < 0)
+		return (int64_t)mantissa;
+	return (int64_t)((mantissa | 1 << BIN_BITS) << shift);
+}
+
+void quantiles_add(struct quantiles *quantiles, int64_t value)
+{
+	if (value < 0)
+		value = 0;
+	if (quantiles->bins) {
+		quantiles->bins[bin_of(value)]++;
+		quantiles->count++;
+		return;
+	}
+	if (!quantiles->exact)
+		quantiles->exact = mem_alloc(QUANTILES_EXACT * sizeof(int64_t));
+	if (quantiles->count == QUANTILES_EXACT) {
+		quantiles->bins = mem_zero(BIN_COUNT * sizeof(uint64_t));
+		for (int64_t i = 0; i < quantiles->count; i++)
+			quantiles->bins[bin_of(quantiles->exact[i])]++;
+		quantiles_add(quantiles, value);
+		return;
+	}
+	quantiles->exact[quantiles->count++] = value;
+}
+
+int64_t quantiles_get(struct quantiles *quantiles, double q)
+{
+	int64_t rank = (int64_t)ceil(q * (double)quantiles->count), seen = 0;
+
+	if (!quantiles->count)
+		return INT64_MIN;
+	if (rank < 1)
+		rank = 1;
+	if (rank > quantiles->count)
+		rank = quantiles->count;
+	if (!quantiles->bins) {
+		order_values(quantiles->exact, (size_t)quantiles->count);
+		return quantiles->exact[rank - 1];
+	}
+	for (uint32_t bin = 0; bin < BIN_COUNT; bin++) {
+		seen += (int64_t)quantiles->bins[bin];
+		if (seen >= rank)
+			return bin_value(bin);
+	}
+	return INT64_MIN;
+}
+
+void quantiles_done(struct quantiles *quantiles)
+{
+	free(quantiles->exact);
+	free(quantiles->bins);
+	memset(quantiles, 0, sizeof(*quantiles));
+}

@@ -1,0 +1,44 @@
+#include "analyze/timeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_count(const void *a, const void *b)
+{
+	const struct readback_fact *x = a, *y = b;
+
+	if (x->blocked_ns + x->idle_ns != y->blocked_ns + y->idle_ns)
+		return x->blocked_ns + x->idle_ns > y->blocked_ns + y->idle_ns ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+/* By device and by what the program called. */
+void readback_facts(struct timeline *timeline, struct facts *facts)
+{
+	for (size_t i = 0; i < timeline->readbacks.count; i++) {
+		const struct tl_readback *at = &timeline->readbacks.at[i];
+		uint32_t device = op_segment(timeline, at->op)->device;
+		struct readback_fact *fact = NULL;
+
+		for (size_t k = 0; k < facts->readbacks.count && !fact; k++)
+			if (facts->readbacks.at[k].device == device &&
+			    facts->readbacks.at[k].op == at->name)
+				fact = &facts->readbacks.at[k];
+		if (!fact) {
+			fact = VEC_ADD(&facts->readbacks);
+			fact->device = device;
+			fact->op = at->name;
+		}
+		fact->count++;
+		fact->blocked_ns = add_ns(fact->blocked_ns, at->blocked_ns);
+		fact->idle_ns = add_ns(fact->idle_ns, at->idle_ns);
+	}
+	for (size_t i = 0; i < facts->readbacks.count; i++)
+		facts->readbacks.at[i].per_step = facts->steps.step.count
+							  ? (double)facts->readbacks.at[i].count /
+								    (double)facts->steps.step.count
+							  : NAN;
+	if (facts->readbacks.count)
+		qsort(facts->readbacks.at, facts->readbacks.count, sizeof(*facts->readbacks.at),
+		      by_count);
+}

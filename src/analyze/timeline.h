@@ -1,0 +1,272 @@
+/*
+ * timeline.h - the events of a profile in memory, for the analyses only.
+ *
+ * Ten million kernels with their launches must fit in less than a gigabyte and
+ * be gone through in a second: arrays of one field each, 32-bit indices, no
+ * pointers. All times are on the session clock, limited to TIME_LIMIT_NS on
+ * both sides so that differences can't overflow, and nothing ends before it
+ * starts.
+ *
+ * Built in steps: timeline_load_ops, timeline_load_calls, timeline_join, then
+ * frames_load. facts_build frees it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/facts.h"
+#include "base/interval.h"
+#include "store/store.h"
+
+#define TIME_LIMIT_NS (INT64_MAX / 2)
+/* No such index; launched before the recording began. */
+#define TL_NONE   UINT32_MAX
+#define TL_BEFORE (UINT32_MAX - 1)
+
+/* Ops or calls of one lane and kind: a run of indices. */
+struct tl_segment {
+	uint32_t lane, device, source;
+	enum store_kind kind;
+	uint32_t first, count;
+};
+
+struct tl_copy {
+	uint32_t op;   /* ascending */
+	int64_t bytes; /* FACT_UNKNOWN */
+	uint8_t kind, host_memory;
+};
+
+/* Device work, in order of lane and kind. */
+struct tl_ops {
+	size_t count, room;
+	int64_t *start, *end;
+	uint32_t *key; /* kernel key; of others the name */
+	uint32_t *segment;
+	uint32_t *call;        /* the call that launched it, TL_NONE, TL_BEFORE */
+	uint64_t *correlation; /* until the join */
+	VEC(struct tl_segment) segments;
+	VEC(struct tl_copy) copies;
+};
+
+/* Runtime and driver calls, in order of lane and start. */
+struct tl_calls {
+	size_t count, room;
+	int64_t *start, *end;
+	uint32_t *name;
+	uint32_t *first_op;    /* the first op that it launched, TL_NONE */
+	int64_t *gpu_ns;       /* of all ops that it launched */
+	bool *waits;           /* the host waits in it for the device: a synchronising call, or a
+				  copy with pageable memory, which goes through a staging buffer */
+	uint64_t *correlation; /* until the join */
+	VEC(struct tl_segment) segments; /* one for each lane; kind without meaning */
+};
+
+/* A named interval on a thread: framework op, Python function, range. */
+struct tl_frame {
+	int64_t start, end;
+	uint32_t name;
+	uint8_t kind;  /* enum activity_kind */
+	uint8_t phase; /* own; PHASE_OTHER: that of what is round it */
+	uint8_t is_op; /* a framework operator */
+	uint8_t flags; /* FRAME_* */
+};
+
+enum {
+	FRAME_ANNOTATED = 1, /* the phase comes from a name that says so */
+	FRAME_STEP = 2,
+};
+
+/* The frames of a lane, by start, longest first. */
+struct tl_lane {
+	uint32_t lane, source;
+	struct tl_frame *frames;
+	size_t frame_count;
+	uint32_t first_call, call_count;
+};
+
+/* The ops of a device by start. */
+struct tl_device {
+	uint32_t *order;
+	size_t count;
+	uint32_t *launches; /* calls that launched them, by start */
+	size_t launch_count;
+};
+
+struct tl_range {
+	int64_t start, end;
+	uint32_t name, lane, source;
+	enum range_kind kind;
+};
+
+/* A tiny copy to the host that the host waits for. */
+struct tl_readback {
+	uint32_t op;   /* ascending after readbacks_sort */
+	uint32_t name; /* what is round it; 0 */
+	int64_t blocked_ns, idle_ns;
+};
+
+struct timeline {
+	const struct session *session;
+	int64_t *shift_ns; /* source time to session time, by source */
+	struct tl_ops ops;
+	struct tl_calls calls;
+	struct tl_device *devices;   /* as session.devices */
+	uint32_t name_count;         /* string ids are below this */
+	int64_t *source_calls;       /* runtime and driver calls, by source */
+	uint64_t *least_correlation; /* of recorded calls, by source */
+	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
+	VEC(struct tl_range) ranges; /* by start */
+	VEC(struct tl_readback) readbacks;
+	VEC(struct interval) loading;       /* when some thread loaded data */
+	int64_t *window_start, *window_end; /* by source; start > end: nothing recorded */
+};
+
+struct timeline *timeline_new(const struct session *session);
+void timeline_free(struct timeline *timeline);
+DEFINE_OWNED(timeline, timeline_free);
+
+int timeline_load_ops(struct timeline *timeline, struct store *store, struct err *err);
+int timeline_load_calls(struct timeline *timeline, struct store *store, struct err *err);
+/* Ops to the calls that launched them, by (source, correlation). An op without
+ * one was launched before the recording began if it runs in its stream before
+ * any op whose call was recorded (streams keep the order of launches) and its
+ * correlation, where it has one, is older than all recorded calls. */
+void timeline_join(struct timeline *timeline);
+/* Device by device: ops by start, launches by start. */
+void timeline_devices(struct timeline *timeline);
+/* Ranges, frames of every thread, windows of the sources. */
+int frames_load(struct timeline *timeline, struct store *store, struct err *err);
+
+/* For loaders and tests: room for `count` more. ERR_LIMIT beyond 2^32 - 2. */
+int ops_room(struct tl_ops *ops, size_t count, struct err *err);
+int calls_room(struct tl_calls *calls, size_t count, struct err *err);
+
+/* A start and a duration of a file on the session clock. */
+void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,
+		   int64_t duration, int64_t *ret_start, int64_t *ret_end);
+
+/* Sums that stop at the ends of int64 instead of overflowing. */
+static inline int64_t add_ns(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN + 1;
+	return sum;
+}
+
+/* A union of intervals that come in order of start, measured as they come. */
+struct cover {
+	int64_t from, until, total;
+	bool open;
+};
+
+static inline void cover_add(struct cover *cover, int64_t start, int64_t end)
+{
+	if (cover->open && start <= cover->until) {
+		if (end > cover->until)
+			cover->until = end;
+		return;
+	}
+	if (cover->open)
+		cover->total += cover->until - cover->from;
+	cover->from = start;
+	cover->until = end;
+	cover->open = true;
+}
+
+static inline int64_t cover_total(const struct cover *cover)
+{
+	return cover->open ? cover->total + cover->until - cover->from : 0;
+}
+
+/*
+ * The time in which two or more groups (streams, kinds) have something
+ * running, of intervals in order of start. Where an interval begins, all that
+ * matters of the past is the latest end of any other group: two ends are kept.
+ */
+struct overlap {
+	struct cover cover;
+	int64_t end[2];
+	uint32_t group;
+	bool first, second;
+};
+
+static inline void overlap_add(struct overlap *overlap, uint32_t group, int64_t start, int64_t end)
+{
+	bool same = overlap->first && overlap->group == group;
+	int64_t other = overlap->end[same];
+
+	if ((same ? overlap->second : overlap->first) && other > start)
+		cover_add(&overlap->cover, start, end < other ? end : other);
+	if (!overlap->first || (!same && end > overlap->end[0])) {
+		overlap->end[1] = overlap->end[0];
+		overlap->second = overlap->first;
+		overlap->end[0] = end;
+		overlap->group = group;
+		overlap->first = true;
+	} else if (same) {
+		if (end > overlap->end[0])
+			overlap->end[0] = end;
+	} else if (!overlap->second || end > overlap->end[1]) {
+		overlap->end[1] = end;
+		overlap->second = true;
+	}
+}
+
+/* Where a lane is, going forward in time: what is open. */
+struct open_frame {
+	int64_t end;
+	uint32_t name;
+	uint32_t loader; /* name of the outermost loader round it; 0 */
+	uint8_t kind, phase, sync, loader_kind;
+};
+
+struct cursor {
+	const struct timeline *timeline;
+	const struct tl_lane *lane;
+	size_t frame;
+	uint32_t call;
+	VEC(struct open_frame) stack;
+};
+
+void cursor_init(struct cursor *cursor, const struct timeline *timeline,
+		 const struct tl_lane *lane);
+/* What is open at `time_ns`, which must not go back; NULL if nothing is.
+ * *ret_until: up to when that stays so (INT64_MAX: for good). */
+const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns, int64_t *ret_until);
+void cursor_done(struct cursor *cursor);
+
+/* The parts of analyze_timeline and analyze_host. */
+void device_times(struct timeline *timeline, struct facts *facts);
+int collective_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		     struct err *err);
+bool collective_name(const char *name);
+void host_ops(struct timeline *timeline, struct facts *facts);
+void idle_facts(struct timeline *timeline, struct facts *facts);
+void step_facts_build(struct timeline *timeline, struct facts *facts);
+int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		 struct err *err);
+void readback_facts(struct timeline *timeline, struct facts *facts);
+
+/* The phase that a name announces; PHASE_OTHER: none. `is_user`: a name that a
+ * person gave, not the framework. */
+enum phase phase_of_name(const char *name, bool is_user);
+/* The phase of something with `own` phase inside something of phase `outer`: an
+ * annotation says more than the structure inside it, and what the loader does
+ * is loading, whatever it is. */
+static inline enum phase phase_within(enum phase outer, enum phase own, bool annotated)
+{
+	if (own == PHASE_OTHER || outer == PHASE_LOADER)
+		return outer;
+	return annotated || outer == PHASE_OTHER ? own : outer;
+}
+/* A CUDA or HIP call that returns only when the device has come so far. */
+bool sync_call_name(const char *name);
+/* Index of the device's segment data. */
+static inline const struct tl_segment *op_segment(const struct timeline *timeline, uint32_t op)
+{
+	return &timeline->ops.segments.at[timeline->ops.segment[op]];
+}

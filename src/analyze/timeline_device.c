@@ -1,0 +1,330 @@
+/*
+ * The times of a device: one pass over its ops in order of start.
+ */
+#include "analyze/timeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/order.h"
+
+/* A kernel shorter than this costs the host more to launch than the device to
+ * run: a launch takes about 5 us of host time (doc/analysis.md). */
+const int64_t SMALL_KERNEL_NS = 10000;
+
+enum { GROUP_KERNEL, GROUP_COPY, GROUP_COLLECTIVE };
+
+struct pass {
+	struct timeline *timeline;
+	struct device_fact *fact;
+	uint32_t *slot;         /* kernel fact + 1 by key */
+	const bool *collective; /* by key */
+	struct cover busy, kernel, copy, collective_cover;
+	struct overlap streams, copy_kernel, collective_other;
+	struct quantiles kernel_ns, delay_ns;
+	int64_t queued_ns;
+	size_t queued_count;
+};
+
+static struct kernel_fact *kernel_for(struct pass *pass, struct facts *facts, uint32_t key)
+{
+	struct kernel_fact *kernel;
+
+	if (pass->slot[key])
+		return &facts->kernels.at[pass->slot[key] - 1];
+	kernel = VEC_ADD(&facts->kernels);
+	kernel->key = key;
+	kernel->device = pass->fact->device;
+	kernel->min_ns = INT64_MAX;
+	kernel->collective = pass->collective[key];
+	pass->slot[key] = (uint32_t)facts->kernels.count;
+	return kernel;
+}
+
+static void pass_kernel(struct pass *pass, struct facts *facts, uint32_t op)
+{
+	const struct tl_ops *ops = &pass->timeline->ops;
+	const struct tl_calls *calls = &pass->timeline->calls;
+	int64_t start = ops->start[op], end = ops->end[op], ns = end - start;
+	uint32_t key = ops->key[op], call = ops->call[op];
+	struct kernel_fact *kernel;
+
+	pass->fact->kernel_count++;
+	pass->fact->kernel_sum_ns = add_ns(pass->fact->kernel_sum_ns, ns);
+	cover_add(&pass->kernel, start, end);
+	overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
+	quantiles_add(&pass->kernel_ns, ns);
+	if (ns < SMALL_KERNEL_NS) {
+		pass->fact->small_kernels++;
+		pass->fact->small_kernel_ns += ns;
+	}
+	if (call >= TL_BEFORE) {
+		pass->fact->unmatched_ops++;
+		pass->fact->launched_before += call == TL_BEFORE;
+	} else {
+		quantiles_add(&pass->delay_ns, start - calls->end[call]);
+	}
+	if (key >= pass->timeline->session->keys.count)
+		return;
+	kernel = kernel_for(pass, facts, key);
+	kernel->count++;
+	kernel->sum_ns = add_ns(kernel->sum_ns, ns);
+	kernel->coverage += call < TL_BEFORE;
+	if (ns < kernel->min_ns)
+		kernel->min_ns = ns;
+	if (ns > kernel->max_ns)
+		kernel->max_ns = ns;
+	if (kernel->collective)
+		cover_add(&pass->collective_cover, start, end);
+	overlap_add(&pass->collective_other, kernel->collective, start, end);
+}
+
+static void pass_op(struct pass *pass, struct facts *facts, uint32_t op)
+{
+	const struct tl_ops *ops = &pass->timeline->ops;
+	const struct tl_segment *segment = op_segment(pass->timeline, op);
+	int64_t start = ops->start[op], end = ops->end[op];
+	uint32_t call = ops->call[op];
+
+	cover_add(&pass->busy, start, end);
+	overlap_add(&pass->streams, segment->lane, start, end);
+	switch (segment->kind) {
+	case STORE_kernel:
+		pass_kernel(pass, facts, op);
+		break;
+	case STORE_memcpy:
+		pass->fact->memcpy_count++;
+		cover_add(&pass->copy, start, end);
+		overlap_add(&pass->copy_kernel, GROUP_COPY, start, end);
+		break;
+	case STORE_memset:
+		pass->fact->memset_count++;
+		break;
+	case STORE_graph:
+		/* A graph traced as one block: kernels, as far as one can tell. */
+		pass->fact->graph_count++;
+		cover_add(&pass->kernel, start, end);
+		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
+		break;
+	default:
+		break;
+	}
+	if (call < TL_BEFORE && start > pass->timeline->calls.end[call]) {
+		pass->queued_ns = add_ns(pass->queued_ns, start - pass->timeline->calls.end[call]);
+		pass->queued_count++;
+	}
+}
+
+/* The most ops that were launched and not yet started at one time. */
+static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_device *device,
+			       size_t queued)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	int64_t *launched = mem_alloc((queued + 1) * sizeof(*launched));
+	size_t count = 0, next = 0, done = 0;
+	int64_t most = 0;
+
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device->order[i], call = ops->call[op];
+
+		if (call < TL_BEFORE && ops->start[op] > timeline->calls.end[call])
+			launched[count++] = timeline->calls.end[call];
+	}
+	order_values(launched, count);
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device->order[i], call = ops->call[op];
+
+		if (call >= TL_BEFORE || ops->start[op] <= timeline->calls.end[call])
+			continue;
+		while (next < count && launched[next] < ops->start[op])
+			next++;
+		if ((int64_t)(next - done) > most)
+			most = (int64_t)(next - done);
+		done++;
+	}
+	free(launched);
+	return most;
+}
+
+static void launch_times(const struct timeline *timeline, uint32_t index, struct device_fact *fact)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	struct quantiles length = { 0 }, gap = { 0 };
+
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		const struct tl_segment *segment = &calls->segments.at[s];
+		uint32_t before = TL_NONE;
+
+		for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
+			uint32_t op = calls->first_op[i];
+
+			if (op == TL_NONE || op_segment(timeline, op)->device != index)
+				continue;
+			fact->launch_count++;
+			fact->launch_sum_ns += calls->end[i] - calls->start[i];
+			quantiles_add(&length, calls->end[i] - calls->start[i]);
+			if (before != TL_NONE)
+				quantiles_add(&gap, calls->start[i] - calls->start[before]);
+			before = i;
+		}
+	}
+	fact->launch_p50_ns = quantiles_get(&length, 0.5);
+	fact->launch_gap_p50_ns = quantiles_get(&gap, 0.5);
+	quantiles_done(&length);
+	quantiles_done(&gap);
+}
+
+/* The recorded window: that of the sources whose streams the device has. */
+static void device_window(const struct timeline *timeline, uint32_t index, struct device_fact *fact,
+			  int64_t first, int64_t last)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	int64_t start = first, end = last;
+
+	for (size_t s = 0; s < ops->segments.count; s++) {
+		const struct tl_segment *segment = &ops->segments.at[s];
+
+		if (segment->device != index)
+			continue;
+		if (timeline->window_start[segment->source] < start)
+			start = timeline->window_start[segment->source];
+		if (timeline->window_end[segment->source] > end)
+			end = timeline->window_end[segment->source];
+		fact->stream_count += !s || ops->segments.at[s - 1].lane != segment->lane;
+	}
+	fact->window_start_ns = start;
+	fact->window_ns = end - start;
+	fact->before_ns = first - start;
+	fact->after_ns = end - last;
+	fact->span_ns = last - first;
+}
+
+static void pass_finish(struct pass *pass, const struct tl_device *device, struct facts *facts,
+			size_t first_kernel)
+{
+	struct device_fact *fact = pass->fact;
+
+	fact->busy_ns = cover_total(&pass->busy);
+	fact->working_ns = fact->busy_ns;
+	fact->idle_ns = fact->span_ns - fact->busy_ns;
+	fact->kernel_ns = cover_total(&pass->kernel);
+	fact->copy_ns = cover_total(&pass->copy);
+	fact->compute_idle_ns = fact->span_ns - fact->kernel_ns;
+	fact->copy_overlap_ns = cover_total(&pass->copy_kernel.cover);
+	fact->stream_overlap_ns = cover_total(&pass->streams.cover);
+	fact->collective_ns = cover_total(&pass->collective_cover);
+	fact->collective_hidden_ns = cover_total(&pass->collective_other.cover);
+	if (fact->kernel_count)
+		fact->coverage = 1 - (double)fact->unmatched_ops / (double)fact->kernel_count;
+	fact->kernel_p50_ns = quantiles_get(&pass->kernel_ns, 0.5);
+	fact->delay_p50_ns = quantiles_get(&pass->delay_ns, 0.5);
+	fact->delay_p95_ns = quantiles_get(&pass->delay_ns, 0.95);
+	if (device->launch_count) {
+		fact->queue_max = queue_depth_max(pass->timeline, device, pass->queued_count);
+		if (fact->span_ns > 0)
+			fact->queue_mean = (double)pass->queued_ns / (double)fact->span_ns;
+	}
+	for (size_t i = first_kernel; i < facts->kernels.count; i++) {
+		struct kernel_fact *kernel = &facts->kernels.at[i];
+
+		kernel->mean_ns = kernel->sum_ns / kernel->count;
+		kernel->coverage /= (double)kernel->count;
+		kernel->share = fact->kernel_sum_ns
+					? (double)kernel->sum_ns / (double)fact->kernel_sum_ns
+					: NAN;
+	}
+	quantiles_done(&pass->kernel_ns);
+	quantiles_done(&pass->delay_ns);
+}
+
+/* Copies by kind and whether the host's side is pageable. */
+static void copy_facts(const struct timeline *timeline, uint32_t index, struct facts *facts)
+{
+	enum { KINDS = COPY_PTOP + 1, MEMORIES = 3, TINY_BYTES = 64 };
+	const struct tl_ops *ops = &timeline->ops;
+	const struct tl_device *device = &timeline->devices[index];
+	struct copy_fact copies[KINDS][MEMORIES] = { 0 };
+	struct cover covers[KINDS][MEMORIES] = { 0 };
+	uint8_t *kind_of = mem_zero(ops->count + 1);
+	struct device_fact *fact = &facts->devices.at[index];
+
+	for (size_t i = 0; i < ops->copies.count; i++) {
+		const struct tl_copy *copy = &ops->copies.at[i];
+		int pageable = copy->host_memory == HOST_MEMORY_UNKNOWN
+				       ? -1
+				       : copy->host_memory == HOST_MEMORY_PAGEABLE;
+		struct copy_fact *at = &copies[copy->kind][pageable + 1];
+
+		if (op_segment(timeline, copy->op)->device != index)
+			continue;
+		at->kind = copy->kind;
+		at->pageable = pageable;
+		at->count++;
+		at->sum_ns = add_ns(at->sum_ns, ops->end[copy->op] - ops->start[copy->op]);
+		kind_of[copy->op] = (uint8_t)(1 + copy->kind * MEMORIES + pageable + 1);
+		if (copy->bytes == FACT_UNKNOWN)
+			continue;
+		at->bytes = add_ns(at->bytes, copy->bytes);
+		at->tiny_count += copy->bytes <= TINY_BYTES;
+		fact->memcpy_bytes = add_ns(fact->memcpy_bytes, copy->bytes);
+	}
+	for (size_t i = 0; fact->memcpy_count && i < device->count; i++) {
+		uint32_t op = device->order[i];
+		int kind = kind_of[op] - 1;
+
+		if (kind >= 0)
+			cover_add(&covers[kind / MEMORIES][kind % MEMORIES], ops->start[op],
+				  ops->end[op]);
+	}
+	for (int i = 0; i < KINDS * MEMORIES; i++) {
+		struct copy_fact *at = &copies[i / MEMORIES][i % MEMORIES];
+
+		if (!at->count)
+			continue;
+		at->device = index;
+		at->union_ns = cover_total(&covers[i / MEMORIES][i % MEMORIES]);
+		at->gbps =
+			at->sum_ns > 0 && at->bytes ? (double)at->bytes / (double)at->sum_ns : NAN;
+		at->link_peak_gbps = NAN;
+		*VEC_ADD(&facts->copies) = *at;
+	}
+	free(kind_of);
+}
+
+static void device_time(struct timeline *timeline, struct facts *facts, uint32_t index,
+			const bool *collective)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	const struct tl_device *device = &timeline->devices[index];
+	struct device_fact *fact = &facts->devices.at[index];
+	struct pass pass = { .timeline = timeline, .fact = fact, .collective = collective };
+	size_t first_kernel = facts->kernels.count;
+	int64_t last;
+
+	pass.slot = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.slot));
+	fact->has_timeline = true;
+	last = ops->end[device->order[0]];
+	for (size_t i = 0; i < device->count; i++) {
+		pass_op(&pass, facts, device->order[i]);
+		if (ops->end[device->order[i]] > last)
+			last = ops->end[device->order[i]];
+	}
+	device_window(timeline, index, fact, ops->start[device->order[0]], last);
+	pass_finish(&pass, device, facts, first_kernel);
+	launch_times(timeline, index, fact);
+	copy_facts(timeline, index, facts);
+	free(pass.slot);
+}
+
+void device_times(struct timeline *timeline, struct facts *facts)
+{
+	const struct session *session = timeline->session;
+	bool *collective = mem_zero(session->keys.count + 1);
+
+	for (size_t i = 0; i < session->keys.count; i++)
+		collective[i] = collective_name(session_text(session, session->keys.at[i].name));
+	for (uint32_t i = 0; i < session->devices.count; i++)
+		if (timeline->devices[i].count)
+			device_time(timeline, facts, i, collective);
+	free(collective);
+}

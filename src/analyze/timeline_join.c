@@ -1,0 +1,266 @@
+/*
+ * Ops and the calls that launched them.
+ *
+ * Correlations are counted up by CUPTI over all API calls of a process, so
+ * within a source they fill a range rather densely: a table by correlation
+ * joins ten million in a fraction of a second. Where they do not, the calls
+ * are sorted by correlation and searched.
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/order.h"
+
+/* A table may have this many slots for each call, and so many in all (256 MiB). */
+static const uint64_t SLOTS_A_CALL = 16;
+static const uint64_t SLOTS_LIMIT = 1 << 26;
+
+struct pair {
+	uint64_t correlation;
+	uint32_t call;
+};
+
+/* The calls of one source by correlation. */
+struct by_correlation {
+	uint64_t least, most;
+	uint32_t *table; /* call + 1 by correlation - least; NULL: use pairs */
+	struct pair *pairs;
+	size_t pair_count;
+};
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->correlation != y->correlation)
+		return x->correlation < y->correlation ? -1 : 1;
+	return (x->call > y->call) - (x->call < y->call);
+}
+
+static void index_calls(const struct timeline *timeline, uint32_t source, struct by_correlation *by)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	uint64_t count = (uint64_t)timeline->source_calls[source], range;
+
+	by->least = UINT64_MAX;
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		const struct tl_segment *segment = &calls->segments.at[s];
+
+		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
+			uint64_t id = calls->correlation[segment->first + i];
+
+			if (id && id < by->least)
+				by->least = id;
+			if (id > by->most)
+				by->most = id;
+		}
+	}
+	if (by->least > by->most)
+		return;
+	range = by->most - by->least + 1;
+	if (range && range <= SLOTS_LIMIT && range <= count * SLOTS_A_CALL + 4096)
+		by->table = mem_zero(range * sizeof(*by->table));
+	else
+		by->pairs = mem_alloc(count * sizeof(*by->pairs));
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		const struct tl_segment *segment = &calls->segments.at[s];
+
+		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
+			uint32_t call = segment->first + (uint32_t)i;
+			uint64_t id = calls->correlation[call];
+
+			if (!id)
+				continue;
+			if (!by->table)
+				by->pairs[by->pair_count++] = (struct pair){ id, call };
+			else if (!by->table[id - by->least])
+				by->table[id - by->least] = call + 1;
+		}
+	}
+	if (by->pairs)
+		qsort(by->pairs, by->pair_count, sizeof(*by->pairs), by_pair);
+}
+
+static uint32_t find_call(const struct by_correlation *by, uint64_t id)
+{
+	size_t low = 0, high = by->pair_count;
+
+	if (id < by->least || id > by->most)
+		return TL_NONE;
+	if (by->table)
+		return by->table[id - by->least] - 1; /* 0 - 1: TL_NONE */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by->pairs[middle].correlation < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < by->pair_count && by->pairs[low].correlation == id ? by->pairs[low].call
+									: TL_NONE;
+}
+
+static void join_source(struct timeline *timeline, uint32_t source)
+{
+	struct tl_ops *ops = &timeline->ops;
+	struct by_correlation by = { 0 };
+
+	index_calls(timeline, source, &by);
+	for (size_t s = 0; by.least <= by.most && s < ops->segments.count; s++) {
+		const struct tl_segment *segment = &ops->segments.at[s];
+
+		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
+			uint64_t id = ops->correlation[segment->first + i];
+
+			if (id)
+				ops->call[segment->first + i] = find_call(&by, id);
+		}
+	}
+	free(by.table);
+	free(by.pairs);
+}
+
+static void mark_before(struct timeline *timeline)
+{
+	struct tl_ops *ops = &timeline->ops;
+	size_t lanes = timeline->session->lanes.count;
+	int64_t *first = mem_alloc((lanes + 1) * sizeof(*first));
+
+	for (size_t i = 0; i < lanes; i++)
+		first[i] = INT64_MAX;
+	for (size_t i = 0; i < ops->count; i++) {
+		uint32_t lane = op_segment(timeline, (uint32_t)i)->lane;
+
+		if (ops->call[i] != TL_NONE && ops->start[i] < first[lane])
+			first[lane] = ops->start[i];
+	}
+	for (size_t i = 0; i < ops->count; i++) {
+		const struct tl_segment *segment = op_segment(timeline, (uint32_t)i);
+		uint64_t id = ops->correlation[i];
+
+		if (ops->call[i] != TL_NONE || !timeline->source_calls[segment->source] ||
+		    ops->start[i] >= first[segment->lane])
+			continue;
+		if (id ? id < timeline->least_correlation[segment->source]
+		       : first[segment->lane] != INT64_MAX)
+			ops->call[i] = TL_BEFORE;
+	}
+	free(first);
+}
+
+static void mark_waits(struct timeline *timeline)
+{
+	const struct session *session = timeline->session;
+	struct tl_calls *calls = &timeline->calls;
+	uint8_t *known = mem_zero(timeline->name_count + 1); /* 0 not asked, 1 no, 2 yes */
+
+	calls->waits = mem_zero(calls->count + 1);
+	for (size_t i = 0; i < calls->count; i++) {
+		uint32_t name = calls->name[i];
+
+		if (!known[name])
+			known[name] = 1 + sync_call_name(session_text(session, name));
+		calls->waits[i] = known[name] == 2;
+	}
+	for (size_t i = 0; i < timeline->ops.copies.count; i++) {
+		const struct tl_copy *copy = &timeline->ops.copies.at[i];
+		uint32_t call = timeline->ops.call[copy->op];
+
+		if (call < TL_BEFORE && copy->host_memory == HOST_MEMORY_PAGEABLE)
+			calls->waits[call] = true;
+	}
+	free(known);
+}
+
+void timeline_join(struct timeline *timeline)
+{
+	struct tl_ops *ops = &timeline->ops;
+	struct tl_calls *calls = &timeline->calls;
+	bool *seen = mem_zero(timeline->session->sources.count + 1);
+
+	for (size_t i = 0; i < ops->segments.count; i++) {
+		uint32_t source = ops->segments.at[i].source;
+
+		if (!seen[source] && timeline->source_calls[source])
+			join_source(timeline, source);
+		seen[source] = true;
+	}
+	free(seen);
+	mark_before(timeline);
+	free(ops->correlation);
+	ops->correlation = NULL;
+	free(calls->correlation);
+	calls->correlation = NULL;
+	calls->gpu_ns = mem_zero((calls->count + 1) * sizeof(*calls->gpu_ns));
+	calls->first_op = mem_alloc((calls->count + 1) * sizeof(*calls->first_op));
+	memset(calls->first_op, 0xff, (calls->count + 1) * sizeof(*calls->first_op));
+	for (size_t i = 0; i < ops->count; i++) {
+		uint32_t call = ops->call[i];
+
+		if (call >= TL_BEFORE)
+			continue;
+		calls->gpu_ns[call] = add_ns(calls->gpu_ns[call], ops->end[i] - ops->start[i]);
+		if (calls->first_op[call] == TL_NONE ||
+		    ops->start[i] < ops->start[calls->first_op[call]])
+			calls->first_op[call] = (uint32_t)i;
+	}
+	mark_waits(timeline);
+}
+
+/* Calls come by lane: those of one lane are in order already. */
+static void device_launches(struct timeline *timeline, size_t *counts)
+{
+	const struct tl_calls *calls = &timeline->calls;
+
+	for (int fill = 0; fill < 2; fill++) {
+		for (size_t i = 0; i < calls->count; i++) {
+			struct tl_device *device;
+			uint32_t op = calls->first_op[i], index;
+
+			if (op == TL_NONE)
+				continue;
+			index = op_segment(timeline, op)->device;
+			device = &timeline->devices[index];
+			if (fill)
+				device->launches[device->launch_count++] = (uint32_t)i;
+			else
+				counts[index]++;
+		}
+		for (size_t d = 0; !fill && d < timeline->session->devices.count; d++)
+			if (counts[d])
+				timeline->devices[d].launches =
+					mem_alloc(counts[d] * sizeof(uint32_t));
+	}
+}
+
+void timeline_devices(struct timeline *timeline)
+{
+	struct tl_ops *ops = &timeline->ops;
+	size_t devices = timeline->session->devices.count;
+	size_t *counts = mem_zero((devices + 1) * sizeof(*counts));
+
+	for (size_t s = 0; s < ops->segments.count; s++)
+		counts[ops->segments.at[s].device] += ops->segments.at[s].count;
+	for (size_t d = 0; d < devices; d++)
+		if (counts[d])
+			timeline->devices[d].order = mem_alloc(counts[d] * sizeof(uint32_t));
+	for (size_t s = 0; s < ops->segments.count; s++) {
+		const struct tl_segment *segment = &ops->segments.at[s];
+		struct tl_device *device = &timeline->devices[segment->device];
+
+		for (uint32_t i = 0; i < segment->count; i++)
+			device->order[device->count++] = segment->first + i;
+	}
+	memset(counts, 0, devices * sizeof(*counts));
+	device_launches(timeline, counts);
+	for (size_t d = 0; d < devices; d++) {
+		struct tl_device *device = &timeline->devices[d];
+
+		order_sort(device->order, device->count, ops->start, ops->end);
+		order_sort(device->launches, device->launch_count, timeline->calls.start, NULL);
+	}
+	free(counts);
+}

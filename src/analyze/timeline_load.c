@@ -1,0 +1,320 @@
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/order.h"
+
+/* Ids are 32 bits and TL_NONE and TL_BEFORE are taken. */
+static const size_t EVENTS_LIMIT = UINT32_MAX - 2;
+
+struct timeline *timeline_new(const struct session *session)
+{
+	struct timeline *timeline = mem_zero(sizeof(*timeline));
+	size_t sources = session->sources.count;
+
+	timeline->session = session;
+	timeline->shift_ns = mem_zero((sources + 1) * sizeof(int64_t));
+	timeline->source_calls = mem_zero((sources + 1) * sizeof(int64_t));
+	timeline->least_correlation = mem_zero((sources + 1) * sizeof(uint64_t));
+	timeline->window_start = mem_zero((sources + 1) * sizeof(int64_t));
+	timeline->window_end = mem_zero((sources + 1) * sizeof(int64_t));
+	for (size_t i = 0; i < sources; i++) {
+		timeline->shift_ns[i] = session_time(session, (uint32_t)i, 0);
+		timeline->least_correlation[i] = UINT64_MAX;
+		timeline->window_start[i] = INT64_MAX;
+		timeline->window_end[i] = INT64_MIN;
+	}
+	timeline->devices = mem_zero((session->devices.count + 1) * sizeof(struct tl_device));
+	timeline->name_count = intern_count(session->strings);
+	return timeline;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	free(timeline->shift_ns);
+	free(timeline->source_calls);
+	free(timeline->least_correlation);
+	free(timeline->window_start);
+	free(timeline->window_end);
+	free(timeline->calls.waits);
+	VEC_DONE(&timeline->readbacks);
+	VEC_DONE(&timeline->loading);
+	free(timeline->ops.start);
+	free(timeline->ops.end);
+	free(timeline->ops.key);
+	free(timeline->ops.segment);
+	free(timeline->ops.call);
+	free(timeline->ops.correlation);
+	VEC_DONE(&timeline->ops.segments);
+	VEC_DONE(&timeline->ops.copies);
+	free(timeline->calls.start);
+	free(timeline->calls.end);
+	free(timeline->calls.name);
+	free(timeline->calls.first_op);
+	free(timeline->calls.gpu_ns);
+	free(timeline->calls.correlation);
+	VEC_DONE(&timeline->calls.segments);
+	for (size_t i = 0; timeline->devices && i < timeline->session->devices.count; i++) {
+		free(timeline->devices[i].order);
+		free(timeline->devices[i].launches);
+	}
+	free(timeline->devices);
+	for (size_t i = 0; i < timeline->lanes.count; i++)
+		free(timeline->lanes.at[i].frames);
+	VEC_DONE(&timeline->lanes);
+	VEC_DONE(&timeline->ranges);
+	free(timeline);
+}
+
+static int room(size_t count, size_t more, size_t *room, struct err *err)
+{
+	size_t wanted = *room;
+
+	if (more > EVENTS_LIMIT - count)
+		return err_set(err, ERR_LIMIT, "more than 4 billion device operations or calls");
+	if (count + more <= *room)
+		return 0;
+	wanted += wanted / 2;
+	if (wanted < count + more)
+		wanted = count + more;
+	*room = wanted;
+	return 1;
+}
+
+#define GROW(array, n) (array) = mem_resize((array), (n) * sizeof(*(array)))
+
+int ops_room(struct tl_ops *ops, size_t count, struct err *err)
+{
+	int grow = room(ops->count, count, &ops->room, err);
+
+	if (grow <= 0)
+		return grow;
+	GROW(ops->start, ops->room);
+	GROW(ops->end, ops->room);
+	GROW(ops->key, ops->room);
+	GROW(ops->segment, ops->room);
+	GROW(ops->call, ops->room);
+	GROW(ops->correlation, ops->room);
+	return 0;
+}
+
+int calls_room(struct tl_calls *calls, size_t count, struct err *err)
+{
+	int grow = room(calls->count, count, &calls->room, err);
+
+	if (grow <= 0)
+		return grow;
+	GROW(calls->start, calls->room);
+	GROW(calls->end, calls->room);
+	GROW(calls->name, calls->room);
+	GROW(calls->correlation, calls->room);
+	return 0;
+}
+
+static int64_t clamp_ns(int64_t ns)
+{
+	if (ns > TIME_LIMIT_NS)
+		return TIME_LIMIT_NS;
+	return ns < -TIME_LIMIT_NS ? -TIME_LIMIT_NS : ns;
+}
+
+void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,
+		   int64_t duration, int64_t *ret_start, int64_t *ret_end)
+{
+	int64_t from = clamp_ns(add_ns(start, timeline->shift_ns[source]));
+
+	*ret_start = from;
+	*ret_end = duration > 0 ? clamp_ns(add_ns(from, duration)) : from;
+}
+
+/* The lane of a batch, NULL if the file is wrong about it. */
+static const struct lane *lane_of(const struct timeline *timeline, uint32_t lane)
+{
+	const struct session *session = timeline->session;
+
+	if (lane >= session->lanes.count ||
+	    session->lanes.at[lane].source >= session->sources.count)
+		return NULL;
+	return &session->lanes.at[lane];
+}
+
+static void ops_batch(struct timeline *timeline, const struct store_batch *batch,
+		      const struct tl_segment *segment)
+{
+	struct tl_ops *ops = &timeline->ops;
+	uint32_t segment_index = (uint32_t)ops->segments.count - 1;
+	bool kernel = batch->kind == STORE_kernel;
+	const int64_t *key = batch->col[kernel ? COL_key : COL_name];
+	const int64_t *correlation = batch->col[COL_correlation];
+	size_t limit = kernel ? timeline->session->keys.count : timeline->name_count;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		size_t at = ops->count + i;
+		uint64_t id = key ? (uint64_t)key[i] : 0;
+
+		timeline_time(timeline, segment->source, batch->col[COL_start][i],
+			      batch->col[COL_duration][i], &ops->start[at], &ops->end[at]);
+		ops->key[at] = id < limit ? (uint32_t)id : 0;
+		ops->segment[at] = segment_index;
+		ops->call[at] = TL_NONE;
+		ops->correlation[at] = correlation ? (uint64_t)correlation[i] : 0;
+	}
+	for (size_t i = 0; batch->kind == STORE_memcpy && i < batch->count; i++) {
+		struct tl_copy *copy = VEC_ADD(&ops->copies);
+		const int64_t *bytes = batch->col[COL_bytes], *kind = batch->col[COL_copy];
+		const int64_t *memory = batch->col[COL_host_memory];
+
+		copy->op = (uint32_t)(ops->count + i);
+		copy->bytes = bytes && bytes[i] >= 0 ? bytes[i] : FACT_UNKNOWN;
+		copy->kind = kind && kind[i] >= 0 && kind[i] <= COPY_PTOP ? (uint8_t)kind[i] : 0;
+		copy->host_memory = memory && memory[i] >= 0 && memory[i] <= HOST_MEMORY_MANAGED
+					    ? (uint8_t)memory[i]
+					    : 0;
+	}
+	ops->count += batch->count;
+}
+
+/* The segment that a batch belongs to: the last one or a new one. */
+static struct tl_segment *segment_for(const struct lane *lane, const struct store_batch *batch,
+				      struct tl_segment *last, uint32_t at)
+{
+	if (last->first != TL_NONE && last->lane == batch->lane && last->kind == batch->kind)
+		return NULL;
+	*last = (struct tl_segment){ .lane = batch->lane,
+				     .device = lane->device,
+				     .source = lane->source,
+				     .kind = batch->kind,
+				     .first = at };
+	return last;
+}
+
+int timeline_load_ops(struct timeline *timeline, struct store *store, struct err *err)
+{
+	struct store_query query = {
+		.kinds = STORE_BIT(STORE_kernel) | STORE_BIT(STORE_memcpy) |
+			 STORE_BIT(STORE_memset) | STORE_BIT(STORE_graph) |
+			 STORE_BIT(STORE_device_other),
+		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
+			   COL_BIT(COL_key) | COL_BIT(COL_correlation) | COL_BIT(COL_bytes) |
+			   COL_BIT(COL_copy) | COL_BIT(COL_host_memory),
+	};
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct tl_ops *ops = &timeline->ops;
+	struct tl_segment last = { .first = TL_NONE };
+	struct store_batch batch;
+	int got;
+
+	if (store_query_open(store, &query, &cursor, err) < 0)
+		return err->code;
+	while ((got = store_next(cursor, &batch, err)) > 0) {
+		const struct lane *lane = lane_of(timeline, batch.lane);
+
+		if (!lane || lane->device >= timeline->session->devices.count)
+			continue;
+		if (ops_room(ops, batch.count, err) < 0)
+			return err->code;
+		if (segment_for(lane, &batch, &last, (uint32_t)ops->count))
+			*VEC_ADD(&ops->segments) = last;
+		ops_batch(timeline, &batch, &last);
+		ops->segments.at[ops->segments.count - 1].count += (uint32_t)batch.count;
+	}
+	return got;
+}
+
+/* Put array[order[i]] at i. */
+#define PERMUTE(array, order, count, spare)                           \
+	do {                                                          \
+		for (size_t i_ = 0; i_ < (count); i_++)               \
+			(spare)[i_] = (array)[(order)[i_]];           \
+		memcpy((array), (spare), (count) * sizeof(*(array))); \
+	} while (0)
+
+/* The calls of a lane, of both kinds and perhaps of chunks that overlap, into order. */
+static void calls_sort(struct tl_calls *calls, const struct tl_segment *segment)
+{
+	size_t first = segment->first, count = segment->count;
+	uint32_t *order = mem_alloc((count + 1) * sizeof(*order));
+	bool sorted = true;
+
+	for (size_t i = 0; i < count; i++) {
+		order[i] = (uint32_t)i;
+		sorted &= !i || calls->start[first + i - 1] <= calls->start[first + i];
+	}
+	if (!sorted) {
+		int64_t *spare = mem_alloc(count * sizeof(*spare));
+		uint32_t *spare32 = (uint32_t *)spare;
+		uint64_t *spare_u64 = (uint64_t *)spare;
+
+		order_sort(order, count, calls->start + first, calls->end + first);
+		PERMUTE(calls->start + first, order, count, spare);
+		PERMUTE(calls->end + first, order, count, spare);
+		PERMUTE(calls->name + first, order, count, spare32);
+		PERMUTE(calls->correlation + first, order, count, spare_u64);
+		free(spare);
+	}
+	free(order);
+}
+
+static void calls_batch(struct timeline *timeline, const struct store_batch *batch,
+			const struct lane *lane)
+{
+	struct tl_calls *calls = &timeline->calls;
+	const int64_t *name = batch->col[COL_name], *correlation = batch->col[COL_correlation];
+	uint64_t least = timeline->least_correlation[lane->source];
+
+	for (size_t i = 0; i < batch->count; i++) {
+		size_t at = calls->count + i;
+		uint64_t id = name ? (uint64_t)name[i] : 0;
+
+		timeline_time(timeline, lane->source, batch->col[COL_start][i],
+			      batch->col[COL_duration][i], &calls->start[at], &calls->end[at]);
+		calls->name[at] = id < timeline->name_count ? (uint32_t)id : 0;
+		calls->correlation[at] = correlation ? (uint64_t)correlation[i] : 0;
+		if (calls->correlation[at] && calls->correlation[at] < least)
+			least = calls->correlation[at];
+	}
+	timeline->least_correlation[lane->source] = least;
+	timeline->source_calls[lane->source] += (int64_t)batch->count;
+	calls->count += batch->count;
+}
+
+int timeline_load_calls(struct timeline *timeline, struct store *store, struct err *err)
+{
+	struct store_query query = {
+		.kinds = STORE_BIT(STORE_runtime) | STORE_BIT(STORE_driver),
+		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
+			   COL_BIT(COL_correlation),
+	};
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct tl_calls *calls = &timeline->calls;
+	struct store_batch batch;
+	int got;
+
+	if (store_query_open(store, &query, &cursor, err) < 0)
+		return err->code;
+	while ((got = store_next(cursor, &batch, err)) > 0) {
+		const struct lane *lane = lane_of(timeline, batch.lane);
+		struct tl_segment *segment;
+
+		if (!lane)
+			continue;
+		if (calls_room(calls, batch.count, err) < 0)
+			return err->code;
+		segment = calls->segments.count ? &calls->segments.at[calls->segments.count - 1]
+						: NULL;
+		if (!segment || segment->lane != batch.lane) {
+			segment = VEC_ADD(&calls->segments);
+			segment->lane = batch.lane;
+			segment->source = lane->source;
+			segment->first = (uint32_t)calls->count;
+		}
+		segment->count += (uint32_t)batch.count;
+		calls_batch(timeline, &batch, lane);
+	}
+	for (size_t i = 0; got == 0 && i < calls->segments.count; i++)
+		calls_sort(calls, &calls->segments.at[i]);
+	return got;
+}

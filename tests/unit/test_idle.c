@@ -1,0 +1,223 @@
+#include "trace_builder.h"
+
+static int64_t idle_us(const struct device_fact *device, enum idle_cause cause)
+{
+	cr_assert_eq(device->idle[cause].ns % 1000, 0);
+	return device->idle[cause].ns / 1000;
+}
+
+static void all_idle_is(const struct device_fact *device, enum idle_cause cause)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		sum += device->idle[i].ns;
+		if (i != (int)cause)
+			cr_assert_eq(device->idle[i].ns, 0, "%s: %lld", idle_name(i),
+				     (long long)device->idle[i].ns);
+	}
+	cr_assert_eq(sum, device->idle_ns);
+	cr_assert_gt(sum, 0);
+}
+
+/* Kernels of 10 us that the host launches every 50 us. */
+static void steady(struct trace *trace, int64_t from_us, int count)
+{
+	for (int i = 0; i < count; i++)
+		trace_launch(trace, 1, from_us + 50 * i, from_us + 50 * i + 10,
+			     from_us + 50 * i + 20);
+}
+
+Test(idle, launches_that_come_slower_than_kernels_run_are_launch_rate)
+{
+	struct trace trace = trace_new();
+
+	steady(&trace, 0, 20);
+	all_idle_is(trace_analyze(&trace), IDLE_LAUNCH_RATE);
+	trace_done(&trace);
+}
+
+Test(idle, a_host_that_is_away_is_late_and_what_it_did_is_told)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	/* Queued work that fills the device, then 5 ms of something else. */
+	for (int i = 0; i < 10; i++)
+		trace_launch(&trace, 1, 10 * i, 20 + 100 * i, 120 + 100 * i);
+	trace_host(&trace, 1, CALL_PYTHON, "wait_for_the_moon", 200, 6000);
+	trace_launch(&trace, 1, 6020, 6030, 6130);
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 6020 - 1020);
+	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	cr_assert_eq(idle_us(device, IDLE_SYNC_BLOCKED), 0);
+	cr_assert_eq(idle_us(device, IDLE_DEPENDENCY), 0);
+	cr_assert_eq(device->idle_ns, 5010 * 1000);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].count, 1);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].longest_at_ns, 1020 * 1000);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].during.count, 1);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].during.at[0].ns, (6000 - 1020) * 1000);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].during.at[0].kind, ACTIVITY_PYTHON);
+	cr_assert_str_eq(
+		session_text(trace.store->session, device->idle[IDLE_HOST_LATE].during.at[0].name),
+		"wait_for_the_moon");
+	trace_done(&trace);
+}
+
+Test(idle, work_that_was_queued_and_did_not_start_is_a_dependency)
+{
+	struct trace trace = trace_new();
+
+	/* Everything was launched long before; the device makes breaks. */
+	for (int i = 0; i < 10; i++)
+		trace_launch(&trace, 1, 10 * i, 200 + 300 * i, 300 + 300 * i);
+	all_idle_is(trace_analyze(&trace), IDLE_DEPENDENCY);
+	trace_done(&trace);
+}
+
+Test(idle, a_wait_that_drains_the_queue_is_sync_blocked)
+{
+	struct trace trace = trace_new();
+
+	/* Launch, wait for it, launch again at once: the break is the wait's. */
+	for (int i = 0; i < 10; i++) {
+		trace_launch(&trace, 1, 200 * i, 200 * i + 10, 200 * i + 150);
+		trace_call(&trace, 1, "cudaStreamSynchronize", 200 * i + 6, 200 * i + 170);
+	}
+	all_idle_is(trace_analyze(&trace), IDLE_SYNC_BLOCKED);
+	trace_done(&trace);
+}
+
+Test(idle, a_wait_does_not_answer_for_what_the_host_does_afterwards)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	trace_launch(&trace, 1, 0, 10, 1000);
+	trace_call(&trace, 1, "cudaDeviceSynchronize", 6, 1020);
+	trace_launch(&trace, 1, 9000, 9010, 9100);
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_SYNC_BLOCKED), 20);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 9000 - 1020);
+	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	trace_done(&trace);
+}
+
+Test(idle, an_asynchronous_copy_is_no_wait_but_one_from_pageable_memory_is)
+{
+	for (int pageable = 0; pageable < 2; pageable++) {
+		struct trace trace = trace_new();
+		const struct device_fact *device;
+		uint64_t id;
+
+		trace_launch(&trace, 1, 0, 10, 50);
+		id = trace_call(&trace, 1, "cudaMemcpyAsync", 60, 150);
+		trace_copy(&trace, 7, COPY_HTOD,
+			   pageable ? HOST_MEMORY_PAGEABLE : HOST_MEMORY_PINNED, 1000000, 140, 200,
+			   id);
+		device = trace_analyze(&trace);
+		cr_assert_eq(idle_us(device, IDLE_SYNC_BLOCKED), pageable ? 80 : 0);
+		cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), pageable ? 10 : 90);
+		trace_done(&trace);
+	}
+}
+
+Test(idle, without_the_launching_call_the_recording_does_not_say)
+{
+	struct trace trace = trace_new();
+
+	trace_kernel(&trace, 7, "a", 0, 10, 0);
+	trace_kernel(&trace, 7, "a", 50, 60, 0);
+	all_idle_is(trace_analyze(&trace), IDLE_UNATTRIBUTED);
+	trace_done(&trace);
+}
+
+Test(idle, kernels_launched_before_the_recording_began_were_queued)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	trace.correlation = 1000;
+	trace_kernel(&trace, 7, "a", 0, 10, 998);
+	trace_kernel(&trace, 7, "a", 12, 20, 999);
+	trace_launch(&trace, 1, 5, 22, 30);
+	trace_kernel(&trace, 7, "a", 32, 40, 2000);
+	device = trace_analyze(&trace);
+	cr_assert_eq(device->unmatched_ops, 3);
+	cr_assert_eq(device->launched_before, 2);
+	cr_assert_float_eq(device->coverage, 0.25, 1e-9);
+	cr_assert_eq(idle_us(device, IDLE_DEPENDENCY), 2);
+	cr_assert_eq(idle_us(device, IDLE_UNATTRIBUTED), 2);
+	trace_done(&trace);
+}
+
+Test(idle, the_loader_is_named_whatever_it_does_inside)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+	const struct during *during;
+
+	trace_launch(&trace, 1, 0, 10, 100);
+	trace_range(&trace, 1, RANGE_STEP, "ProfilerStep#1", 0, 9000);
+	trace_range(&trace, 1, RANGE_USER, "enumerate(DataLoader)#_Iter.__next__", 50, 8000);
+	for (int i = 0; i < 70; i++)
+		trace_host(&trace, 1, CALL_OP, "aten::randn", 100 + 100 * i, 180 + 100 * i);
+	trace_launch(&trace, 1, 8100, 8110, 8200);
+	device = trace_analyze(&trace);
+	during = &device->idle[IDLE_HOST_LATE].during.at[0];
+	cr_assert_str_eq(session_text(trace.store->session, during->name),
+			 "enumerate(DataLoader)#_Iter.__next__");
+	cr_assert_eq(during->phase, PHASE_LOADER);
+	cr_assert_eq(during->ns, (8000 - 100) * 1000);
+	trace_done(&trace);
+}
+
+Test(idle, a_quick_loader_between_launches_is_late_all_the_same)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	for (int i = 0; i < 20; i++) {
+		trace_launch(&trace, 1, 100 * i, 100 * i + 10, 100 * i + 20);
+		trace_range(&trace, 1, RANGE_USER, "enumerate(DataLoader)#x", 100 * i + 20,
+			    100 * i + 90);
+	}
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 19 * 70);
+	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 19 * 20);
+	trace_done(&trace);
+}
+
+Test(idle, when_the_launching_thread_has_nothing_open_the_previous_one_is_asked)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	/* Thread 1 prepares for 3 ms and hands over to thread 2, which launches. */
+	trace_launch(&trace, 1, 0, 10, 100);
+	trace_host(&trace, 1, CALL_OP, "prepare", 20, 3000);
+	trace_host(&trace, 2, CALL_OP, "backward_op", 3000, 3100);
+	trace_launch(&trace, 2, 3050, 3060, 3100);
+	device = trace_analyze(&trace);
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].during.count, 2);
+	cr_assert_str_eq(
+		session_text(trace.store->session, device->idle[IDLE_HOST_LATE].during.at[0].name),
+		"prepare");
+	cr_assert_eq(device->idle[IDLE_HOST_LATE].during.at[0].ns, 2900 * 1000);
+	trace_done(&trace);
+}
+
+Test(idle, a_launch_call_that_takes_a_millisecond_and_more_is_a_late_host)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+	uint64_t id;
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	id = trace_call(&trace, 1, "cudaLaunchKernel", 30, 5030);
+	trace_kernel(&trace, 7, "loaded_just_now", 5030, 5040, id);
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 5000);
+	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	trace_done(&trace);
+}
