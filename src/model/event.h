@@ -54,7 +54,7 @@ struct op {
 	enum copy_kind copy;
 	enum host_memory host_memory;
 	int64_t queued_ns; /* 0: not recorded */
-	uint32_t detail;   /* string: further arguments as "key=value", ';' between */
+	uint32_t detail;   /* session_detail: further arguments as "key=value", ';' between */
 	uint32_t flow;     /* 1: the trace has a flow arrow that ends here and says
 			      nothing but this correlation */
 };

@@ -21,6 +21,7 @@ struct session *session_new(void)
 	struct session *session = mem_zero(sizeof(*session));
 
 	session->strings = intern_new();
+	session->details = intern_new();
 	session->index = mem_zero(sizeof(*session->index));
 	return session;
 }
@@ -30,6 +31,7 @@ void session_free(struct session *session)
 	if (!session)
 		return;
 	intern_free(session->strings);
+	intern_free(session->details);
 	VEC_DONE(&session->sources);
 	VEC_DONE(&session->devices);
 	VEC_DONE(&session->processes);

@@ -135,6 +135,12 @@ struct note {
 
 struct session {
 	struct intern *strings;
+	/* Texts of `detail` fields: too many to keep. The sink empties the table
+	 * (details_generation counts that) once it has written what refers to it;
+	 * an id is good for the next sink call only. Of an opened profile: the
+	 * details of the last batch that was asked for them. */
+	struct intern *details;
+	uint64_t details_generation;
 	int64_t zero_utc_ns; /* set by session_settle; 0 while unknown */
 	VEC(struct source) sources;
 	VEC(struct device) devices;
@@ -190,6 +196,11 @@ int64_t session_time(const struct session *session, uint32_t source, int64_t ns)
 static inline uint32_t session_string(struct session *session, const char *at, size_t len)
 {
 	return intern_add(session->strings, at, len);
+}
+
+static inline uint32_t session_detail(struct session *session, const char *at, size_t len)
+{
+	return intern_add(session->details, at, len);
 }
 
 static inline const char *session_text(const struct session *session, uint32_t id)

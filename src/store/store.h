@@ -60,33 +60,75 @@ int64_t store_damage(const struct store *store);
 const char *store_path(const struct store *store);
 
 /* X(kind): one chunk kind each; op and call kinds have chunks of their own. */
-#define STORE_KIND_LIST(X)                                                          \
-	X(kernel) X(memcpy) X(memset) X(graph) X(device_other)                      \
-	X(runtime) X(driver) X(op) X(python) X(overhead) X(sync) X(os) X(call_other) \
-	X(range) X(link) X(alloc) X(sample) X(stall) X(counter) X(mark)
+#define STORE_KIND_LIST(X) \
+	X(kernel)          \
+	X(memcpy)          \
+	X(memset)          \
+	X(graph)           \
+	X(device_other)    \
+	X(runtime)         \
+	X(driver)          \
+	X(op)              \
+	X(python)          \
+	X(overhead)        \
+	X(sync)            \
+	X(os)              \
+	X(call_other)      \
+	X(range)           \
+	X(link)            \
+	X(alloc)           \
+	X(sample)          \
+	X(stall)           \
+	X(counter)         \
+	X(mark)
 
 enum store_kind {
 #define X(kind) STORE_##kind,
 	STORE_KIND_LIST(X)
 #undef X
-	STORE_KIND_COUNT
+		STORE_KIND_COUNT
 };
 #define STORE_BIT(kind) (1u << (kind))
 
 /* X(column). Integers but for value (double). start is the only time of
  * instants; duration is end - start and may be negative in hostile files. */
-#define STORE_COLUMN_LIST(X)                                                          \
-	X(start) X(duration) X(name) X(key) X(correlation) X(external) X(graph_node)  \
-	X(bytes) X(copy) X(host_memory) X(queued) X(detail) X(flow) X(sequence)       \
-	X(parent) X(subkind) X(id) X(is_end) X(address) X(allocated) X(reserved)      \
-	X(device) X(function) X(pc_offset) X(reason) X(samples) X(launch) X(unit)     \
-	X(text) X(value)
+#define STORE_COLUMN_LIST(X) \
+	X(start)             \
+	X(duration)          \
+	X(name)              \
+	X(key)               \
+	X(correlation)       \
+	X(external)          \
+	X(graph_node)        \
+	X(bytes)             \
+	X(copy)              \
+	X(host_memory)       \
+	X(queued)            \
+	X(detail)            \
+	X(flow)              \
+	X(sequence)          \
+	X(parent)            \
+	X(subkind)           \
+	X(id)                \
+	X(is_end)            \
+	X(address)           \
+	X(allocated)         \
+	X(reserved)          \
+	X(device)            \
+	X(function)          \
+	X(pc_offset)         \
+	X(reason)            \
+	X(samples)           \
+	X(launch)            \
+	X(unit)              \
+	X(text)              \
+	X(value)
 
 enum store_column {
 #define X(column) COL_##column,
 	STORE_COLUMN_LIST(X)
 #undef X
-	STORE_COLUMN_COUNT
+		STORE_COLUMN_COUNT
 };
 #define COL_BIT(column) ((uint64_t)1 << (column))
 
@@ -94,7 +136,7 @@ struct store_query {
 	uint32_t kinds;   /* STORE_BIT(...) of those wanted */
 	uint64_t columns; /* COL_BIT(...) of those wanted */
 	bool one_lane;
-	uint32_t lane;    /* with one_lane */
+	uint32_t lane; /* with one_lane */
 	bool one_window;
 	int64_t from_ns, to_ns; /* source time; chunks that touch [from, to) come whole */
 };
@@ -107,15 +149,15 @@ struct store_batch {
 	uint32_t lane;
 	size_t count;
 	const int64_t *col[STORE_COLUMN_COUNT];
-	const double *value;           /* of counters */
-	const struct sample *samples;  /* of STORE_sample, all columns of it */
+	const double *value;          /* of counters */
+	const struct sample *samples; /* of STORE_sample, all columns of it */
 };
 
 struct store_cursor;
 
 /* Chunks come in order of lane, kind, first start. */
 int store_query_open(struct store *store, const struct store_query *query,
-                     struct store_cursor **ret_cursor, struct err *err);
+		     struct store_cursor **ret_cursor, struct err *err);
 /* 1: a batch; 0: the end; negative: ERR_IO. */
 int store_next(struct store_cursor *cursor, struct store_batch *ret_batch, struct err *err);
 void store_query_close(struct store_cursor *cursor);
@@ -134,6 +176,5 @@ int64_t store_bytes(struct store *store, enum store_kind kind);
  * NULL. A non-zero return of `row` stops. ERR_USAGE: bad SQL.
  */
 typedef int store_sql_row(void *arg, int count, const char *const *names,
-                          const char *const *values);
-int store_sql(const char *path, const char *query, store_sql_row *row, void *arg,
-              struct err *err);
+			  const char *const *values);
+int store_sql(const char *path, const char *query, store_sql_row *row, void *arg, struct err *err);
