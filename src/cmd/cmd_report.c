@@ -72,12 +72,51 @@ static bool colour(const char *when)
 	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb");
 }
 
+/* The value of LC_ALL, else of `category`, else of LANG; "" if none is set. */
+static const char *locale_name(const char *category)
+{
+	const char *const names[] = { "LC_ALL", category, "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return value;
+	}
+	return "";
+}
+
+/* By its name too: many containers name a locale that they don't have. */
+static bool speaks_utf8(void)
+{
+	struct str name = str_of(locale_name("LC_CTYPE"));
+
+	return !strcmp(nl_langinfo(CODESET), "UTF-8") || str_find(name, "UTF-8") ||
+	       str_find(name, "utf8");
+}
+
+/* The text follows the locale; JSON only --lang, so that programs get the same
+ * words on every machine. */
+static int choose_language(const struct report_args *args, struct err *err)
+{
+	(void)setlocale(LC_CTYPE, "");
+	(void)setlocale(LC_MESSAGES, "");
+	if (args->lang) {
+		if (!i18n_choose(args->lang))
+			return err_set(err, ERR_MISSING, "--lang %s: its catalog is not installed",
+				       args->lang);
+	} else if (!args->json) {
+		(void)i18n_choose(locale_name("LC_MESSAGES"));
+	}
+	return 0;
+}
+
 static struct present_style style_of(const struct report_args *args)
 {
 	struct present_style style = { .columns = columns(), .top = args->top };
 
 	style.colour = colour(args->color);
-	style.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	style.utf8 = speaks_utf8();
 	for (int layer = LAYER_SYSTEM; args->layer && layer <= LAYER_KERNEL; layer++) {
 		if (!strcmp(args->layer, layer_name((enum layer)layer)))
 			style.layers = 1 << layer;
@@ -157,19 +196,14 @@ static int report_run(const void *arguments, struct err *err)
 	OWN(store_closep) struct store *store = NULL;
 	const char *path = args->files.at[0];
 
-	(void)setlocale(LC_ALL, "");
-	(void)setlocale(LC_NUMERIC, "C");
-	if (args->lang && strcmp(args->lang, "en") != 0 && !i18n_choose(args->lang))
-		return err_set(err, ERR_MISSING, "--lang %s: no catalog of that language",
-			       args->lang);
+	if (choose_language(args, err) < 0)
+		return err->code;
 	for (size_t i = 0; i < args->files.count; i++) {
 		if (args->files.count > 1 && import_is_profile(args->files.at[i]))
 			return err_set(err, ERR_USAGE, "%s: one profile at a time",
 				       args->files.at[i]);
 	}
-	if (!import_is_profile(path) && access(path, R_OK) == 0)
-		return report_files(args, err);
-	if (!strcmp(path, "-"))
+	if (!strcmp(path, "-") || (!import_is_profile(path) && !access(path, R_OK)))
 		return report_files(args, err);
 	if (store_open(path, &store, err) < 0)
 		return err->code;

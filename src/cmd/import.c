@@ -19,13 +19,15 @@ bool import_is_profile(const char *path)
 {
 	/* "Database File Format", sqlite.org/fileformat.html: the first 16 bytes. */
 	static const char magic[16] = "SQLite format 3";
-	OWN(own_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	OWN(own_closep) int fd = -1;
 	struct stat st;
 	char start[sizeof(magic)];
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	/* A FIFO that we opened and closed would cost its writer what it wrote. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	return read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd >= 0 && read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
 	       !memcmp(start, magic, sizeof(magic));
 }
 
