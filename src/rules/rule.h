@@ -42,6 +42,7 @@ struct finding {
 	VEC(const char *) next;    /* commands or measurements to run next */
 	const char *runner_up;     /* NULL */
 	bool held_back;            /* a coarser finding explains more: shown last, with a line */
+	const char *held_back_why; /* that line; NULL */
 };
 
 struct findings {
@@ -59,13 +60,8 @@ struct rule {
 	void (*apply)(const struct facts *facts, const struct rule *rule, struct findings *findings);
 };
 
-#define RULE_LIST(X)                                                                       \
-	X(power_wall) X(thermal_throttle) X(shared_card_contention) X(memory_growth)       \
-	X(low_utilisation_trap) X(gpu_starved) X(sync_readback) X(pageable_copy)           \
-	X(launch_bound) X(step_outliers) X(collective_wait) X(uncoalesced) X(bank_conflicts) \
-	X(low_cache_reuse) X(low_occupancy) X(tail_effect) X(small_grid)                   \
-	X(special_function_bound) X(fp64_bound) X(divergence) X(barrier_stall)             \
-	X(atomic_contention)
+/* One word a line; a word needs its file. */
+#define RULE_LIST(X)
 
 #define X(name) extern const struct rule rule_##name;
 RULE_LIST(X)
@@ -76,6 +72,8 @@ const struct rule *const *rule_list(size_t *ret_count);
 /* Run every rule, then order: by layer of largest impact, coarse before fine,
  * demoting what a coarser finding explains. */
 void rules_run(const struct facts *facts, struct findings *findings);
+/* The second half of rules_run: hold back and sort. */
+void findings_order(struct findings *findings);
 void findings_done(struct findings *findings);
 
 /* For rules: a new finding with rule, grade HIGH, coverage 1, impact unknown. */
@@ -86,6 +84,10 @@ const char *finding_text(struct findings *findings, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void finding_evidence(struct finding *finding, const char *metric, double value, const char *unit,
                       const char *where);
+/* The range of reclaimable time, and its high end as a share of `span_ns`. */
+void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, int64_t span_ns);
+/* One grade less, down to GRADE_LOW. */
+void finding_lose_grade(struct finding *finding);
 void finding_advice(struct finding *finding, const char *text);
 void finding_next(struct finding *finding, const char *text);
 void findings_abstain(struct findings *findings, const struct rule *rule, const char *fmt, ...)
