@@ -1,0 +1,288 @@
+#include "present/present.h"
+
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/units.h"
+#include "present/text.h"
+
+enum { COLUMNS_DEFAULT = 80, COLUMNS_MIN = 60, TOP_DEFAULT = 8 };
+
+const char *text_string(struct page *page, const struct facts *facts, uint32_t id)
+{
+	return page_clean(page, session_text(facts->session, id));
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Another device that a reader could mistake for this one. */
+static bool has_twin(const struct session *session, uint32_t id)
+{
+	const struct device *device = &session->devices.at[id];
+
+	for (size_t i = 0; i < session->devices.count; i++) {
+		if (i != id && session->devices.at[i].ordinal == device->ordinal)
+			return true;
+	}
+	return false;
+}
+
+const char *text_device_short(struct page *page, const struct facts *facts, uint32_t id)
+{
+	const struct session *session = facts->session;
+	const struct device *device;
+	const char *label;
+
+	if (id >= session->devices.count)
+		return _("device ?");
+	device = &session->devices.at[id];
+	label = device->ordinal >= 0 ? page_printf(page, _("GPU %d"), (int)device->ordinal)
+				     : page_printf(page, _("GPU"));
+	if (has_twin(session, id) && device->source < session->sources.count) {
+		const struct source *source = &session->sources.at[device->source];
+
+		if (source->rank >= 0)
+			return page_printf(page, _("%s of rank %d"), label, (int)source->rank);
+		return page_printf(page, "%s (%s)", label,
+				   base_name(text_string(page, facts, source->file)));
+	}
+	return label;
+}
+
+const char *text_device(struct page *page, const struct facts *facts, uint32_t id)
+{
+	const char *label = text_device_short(page, facts, id);
+	uint32_t name;
+
+	if (id >= facts->session->devices.count)
+		return label;
+	name = facts->session->devices.at[id].name;
+	return name ? page_printf(page, "%s  %s", label, text_string(page, facts, name)) : label;
+}
+
+static void source_line(struct page *page, const struct facts *facts, const struct source *source,
+			int indent, const char *label)
+{
+	struct unit_text text;
+	const char *line = page_printf(page, "%s  (%s)", text_string(page, facts, source->file),
+				       text_string(page, facts, source->reader));
+
+	if (source->rank >= 0)
+		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
+	if (source->first_ns < source->last_ns)
+		line = page_printf(page, "%s, %s", line,
+				   units_ns(&text, source->last_ns - source->first_ns));
+	if (source->with_stack)
+		line = page_printf(page, _("%s, with stacks"), line);
+	if (source->truncated)
+		line = page_printf(page, _("%s, ends early"), line);
+	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
+}
+
+static void device_line(struct page *page, const struct facts *facts, uint32_t id, int indent,
+			const char *label)
+{
+	const struct device *device = &facts->session->devices.at[id];
+	struct unit_text text;
+	const char *line = text_device(page, facts, id);
+
+	if (device->sm_count > 0)
+		line = page_printf(page, _("%s, %d SMs"), line, (int)device->sm_count);
+	if (device->memory_bytes > 0)
+		line = page_printf(page, "%s, %s", line, units_bytes(&text, device->memory_bytes));
+	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
+}
+
+/* Many files or devices: the first few, then how many more. */
+enum { HEADER_LINES = 8 };
+
+static void more_line(struct page *page, size_t count, int indent)
+{
+	if (count > HEADER_LINES)
+		page_wrap(page, INK_PLAIN, "", indent, INK_DIM,
+			  page_printf(page, _("and %d more"), (int)(count - HEADER_LINES)));
+}
+
+void text_header(struct page *page, const struct facts *facts)
+{
+	const struct session *session = facts->session;
+	const char *from = page_printf(page, "%s  ", _("recorded"));
+	const char *device = page_printf(page, "%s  ", _("device"));
+	int indent = present_width(from), wide = present_width(device);
+
+	indent = wide > indent ? wide : indent;
+	page_ink(page, INK_BOLD, "sonde");
+	page_ink(page, INK_PLAIN, page_printf(page, "  %s", facts->path ? facts->path : ""));
+	page_blank(page);
+	page_blank(page);
+	for (size_t i = 0; i < session->sources.count && i < HEADER_LINES; i++)
+		source_line(page, facts, &session->sources.at[i], indent, i ? "" : from);
+	more_line(page, session->sources.count, indent);
+	for (size_t i = 0; i < session->devices.count && i < HEADER_LINES; i++)
+		device_line(page, facts, (uint32_t)i, indent, i ? "" : device);
+	more_line(page, session->devices.count, indent);
+	if (facts->was_cut)
+		page_wrap(page, INK_PLAIN, "", indent, INK_BAD,
+			  _("The recording was cut off; this is what was saved."));
+}
+
+/* What the timeline says in one sentence. */
+static const char *busy_sentence(struct page *page, const struct facts *facts)
+{
+	const struct device_fact *least = NULL, *most = NULL;
+	struct unit_text low, high, span;
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+
+		if (!device->has_timeline || device->span_ns <= 0)
+			continue;
+		count++;
+		if (!least || (double)device->busy_ns * (double)least->span_ns <
+				      (double)least->busy_ns * (double)device->span_ns)
+			least = device;
+		if (!most || (double)device->busy_ns * (double)most->span_ns >
+				     (double)most->busy_ns * (double)device->span_ns)
+			most = device;
+	}
+	if (!count)
+		return NULL;
+	(void)units_share(&low, (double)least->busy_ns / (double)least->span_ns);
+	(void)units_share(&high, (double)most->busy_ns / (double)most->span_ns);
+	if (count == 1)
+		return page_printf(page, _("%s was busy for %s of %s."),
+				   text_device_short(page, facts, least->device), low.at,
+				   units_ns(&span, least->span_ns));
+	return page_printf(page, _("%d GPUs were busy for %s to %s of their time."), (int)count,
+			   low.at, high.at);
+}
+
+static const char *samples_sentence(struct page *page, const struct facts *facts)
+{
+	struct unit_text interval, count;
+	int64_t samples = 0, interval_ns = FACT_UNKNOWN;
+	int devices = 0;
+
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+
+		if (!device->has_system)
+			continue;
+		devices++;
+		samples = device->system.samples > samples ? device->system.samples : samples;
+		if (device->system.interval_ns != FACT_UNKNOWN)
+			interval_ns = device->system.interval_ns;
+	}
+	if (!devices)
+		return NULL;
+	if (samples > 1 && interval_ns != FACT_UNKNOWN)
+		return page_printf(page, _("%d GPU(s) sampled %s times, %s apart."), devices,
+				   units_count(&count, samples), units_ns(&interval, interval_ns));
+	return page_printf(page, _("%d GPU(s) sampled %s time(s)."), devices,
+			   units_count(&count, samples));
+}
+
+static const char *counters_sentence(struct page *page, const struct facts *facts)
+{
+	int measured = 0;
+
+	for (size_t i = 0; i < facts->kernels.count; i++)
+		measured += facts->kernels.at[i].counter_launches > 0;
+	if (!measured)
+		return NULL;
+	return page_printf(page, _("%d kernel(s) measured with hardware counters."), measured);
+}
+
+static const char *no_activity_sentence(struct page *page, const struct facts *facts)
+{
+	const struct session *session = facts->session;
+
+	for (size_t i = 0; i < session->sources.count; i++) {
+		const char *maker = text_string(page, facts, session->sources.at[i].accelerator);
+
+		if (*maker && strcmp(maker, "NVIDIA") != 0)
+			return page_printf(page,
+					   _("There is no GPU activity in this trace: it was "
+					     "recorded on another accelerator (%s)."),
+					   maker);
+	}
+	return _("There is no GPU activity in this trace: only the host was recorded. To see the "
+		 "GPU, record with ProfilerActivity.CUDA (torch.profiler) on a machine with one.");
+}
+
+/* The first finding that is told and not held back. */
+static const struct finding *leading(const struct page *page, const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->at.count; i++) {
+		const struct finding *finding = &findings->at.at[i];
+
+		if (!finding->held_back && finding->severity >= SEVERITY_NOTE &&
+		    page_has(page, finding->rule->layer))
+			return finding;
+	}
+	return NULL;
+}
+
+void text_verdict(struct page *page, const struct facts *facts, const struct findings *findings)
+{
+	const struct finding *first = leading(page, findings);
+	const char *mark = page->utf8 ? "\xe2\x96\x8c " : "> ";
+	const char *text = busy_sentence(page, facts);
+
+	if (facts->no_device_activity || (facts->has_timeline && !text))
+		text = no_activity_sentence(page, facts);
+	if (!text)
+		text = samples_sentence(page, facts);
+	if (!text)
+		text = counters_sentence(page, facts);
+	if (!text)
+		text = _("Nothing that can be judged was recorded.");
+	if (first)
+		text = page_printf(page, _("%s First: %s."), text, first->title);
+	else if (!facts->no_device_activity)
+		text = page_printf(page, _("%s Nothing stands out."), text);
+	page_blank(page);
+	page_wrap(page, first ? first->severity == SEVERITY_BAD ? INK_BAD : INK_WAIT : INK_WORK,
+		  mark, 2, INK_BOLD, text);
+}
+
+void present_text(const struct facts *facts, const struct findings *findings,
+		  const struct present_style *style, struct buf *out)
+{
+	struct page page = {
+		.out = out,
+		.columns = style->columns < 1             ? COLUMNS_DEFAULT
+			   : style->columns < COLUMNS_MIN ? COLUMNS_MIN
+							  : style->columns,
+		.colour = style->colour,
+		.utf8 = style->utf8,
+		.top = style->top > 0 ? style->top : TOP_DEFAULT,
+		.layers = style->layers,
+	};
+
+	text_header(&page, facts);
+	text_verdict(&page, facts, findings);
+	if (page_has(&page, LAYER_TIMELINE))
+		text_timeline(&page, facts);
+	text_findings(&page, facts, findings);
+	if (page_has(&page, LAYER_KERNEL)) {
+		text_kernels(&page, facts);
+		text_counters(&page, facts);
+	}
+	if (page_has(&page, LAYER_TIMELINE))
+		text_tables(&page, facts);
+	if (page_has(&page, LAYER_SYSTEM)) {
+		text_system(&page, facts);
+		text_processes(&page, facts);
+	}
+	text_loss(&page, facts);
+	text_abstained(&page, findings);
+	text_held_back(&page, facts, findings);
+	arena_done(&page.arena);
+}

@@ -1,0 +1,16 @@
+/*
+ * short_name.h - the function in a demangled C++ signature.
+ *
+ *	"void at::native::vectorized_elementwise_kernel<4, F>(int, F)"
+ *	  -> "at::native::vectorized_elementwise_kernel"
+ *
+ * Without return type, template arguments, parameters and anonymous
+ * namespaces. What is no signature ("ampere_sgemm_128x64_nn", "aten::add",
+ * "loader: next batch") stays as it is. Private to present/.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* Puts the short name at the end of `out`. */
+void short_name(const char *name, struct buf *out);

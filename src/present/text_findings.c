@@ -1,0 +1,221 @@
+#include "present/text.h"
+
+#include <math.h>
+
+#include "base/i18n.h"
+#include "base/units.h"
+#include "rules/rule.h"
+
+static const char *severity_label(enum severity severity)
+{
+	static const char *const label[] = {
+		[SEVERITY_INFO] = N_("info"),
+		[SEVERITY_NOTE] = N_("note"),
+		[SEVERITY_WARN] = N_("warning"),
+		[SEVERITY_BAD] = N_("bad"),
+	};
+
+	return _(label[severity]);
+}
+
+static enum ink severity_ink(enum severity severity)
+{
+	static const enum ink ink[] = { INK_DIM, INK_PLAIN, INK_WAIT, INK_BAD };
+
+	return ink[severity];
+}
+
+static const char *grade_label(enum grade grade)
+{
+	static const char *const label[] = {
+		[GRADE_NONE] = N_("not graded"),
+		[GRADE_LOW] = N_("low"),
+		[GRADE_MEDIUM] = N_("medium"),
+		[GRADE_HIGH] = N_("high"),
+	};
+
+	return _(label[grade]);
+}
+
+/* The labels at the left of a finding's lines; one width for all of them. */
+enum field { FIELD_COST, FIELD_BECAUSE, FIELD_SURE, FIELD_DO, FIELD_NEXT, FIELD_OR, FIELD_COUNT };
+
+static const char *const FIELD_LABEL[FIELD_COUNT] = {
+	[FIELD_COST] = N_("costs"), [FIELD_BECAUSE] = N_("because"), [FIELD_SURE] = N_("sure"),
+	[FIELD_DO] = N_("do"),      [FIELD_NEXT] = N_("run next"),   [FIELD_OR] = N_("or else"),
+};
+
+enum { FIELD_INDENT = 3, FIELD_GAP = 2 };
+
+static int field_width(struct page *page)
+{
+	int width = 0;
+
+	for (int i = 0; i < FIELD_COUNT; i++) {
+		int cells = present_width(page_clean(page, _(FIELD_LABEL[i])));
+
+		width = cells > width ? cells : width;
+	}
+	return FIELD_INDENT + width + FIELD_GAP;
+}
+
+static void print_field(struct page *page, enum field field, bool first, const char *text)
+{
+	const char *label = first ? _(FIELD_LABEL[field]) : "";
+
+	page_wrap(page, INK_DIM, page_printf(page, "%*s%s", FIELD_INDENT, "", label),
+		  field_width(page), INK_PLAIN, text);
+}
+
+static void print_cost(struct page *page, const struct finding *finding)
+{
+	struct unit_text low, high, share;
+	const char *text;
+
+	if (finding->impact_low_ns == FACT_UNKNOWN || finding->impact_high_ns == FACT_UNKNOWN)
+		return;
+	(void)units_ns(&low, finding->impact_low_ns);
+	(void)units_ns(&high, finding->impact_high_ns);
+	text = finding->impact_low_ns == finding->impact_high_ns
+		       ? page_printf(page, "%s", high.at)
+		       : page_printf(page, _("%s to %s"), low.at, high.at);
+	if (isfinite(finding->impact_share))
+		text = page_printf(page, _("%s, up to %s of the span"), text,
+				   units_share(&share, finding->impact_share));
+	print_field(page, FIELD_COST, true, text);
+}
+
+static void print_evidence(struct page *page, const struct finding *finding)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < finding->evidence.count; i++) {
+		const struct evidence *evidence = &finding->evidence.at[i];
+		const char *value =
+			cell_value(page, evidence->value, evidence->unit ? evidence->unit : "");
+
+		buf_printf(&text, "%s%s %s", i ? "; " : "", evidence->metric, value ? value : "-");
+		if (evidence->where && *evidence->where)
+			buf_printf(&text, " (%s)", evidence->where);
+	}
+	if (text.len)
+		print_field(page, FIELD_BECAUSE, true, text.at);
+	buf_done(&text);
+}
+
+static void print_sure(struct page *page, const struct finding *finding)
+{
+	const char *text = grade_label(finding->grade);
+	struct unit_text share;
+
+	if (isfinite(finding->coverage))
+		text = page_printf(page, _("%s; the evidence covers %s of what it speaks about"),
+				   text, units_share(&share, finding->coverage));
+	print_field(page, FIELD_SURE, true, text);
+}
+
+static void print_title(struct page *page, const struct finding *finding, int number)
+{
+	const char *tag =
+		page_printf(page, "[%s: %s]", severity_label(finding->severity), finding->rule->id);
+	const char *mark = page_printf(page, "%d.", number);
+	int used = FIELD_INDENT + present_width(page_clean(page, finding->title)) + 2 +
+		   present_width(page_clean(page, tag));
+
+	page_blank(page);
+	if (used <= page->columns) {
+		page_pad(page, severity_ink(finding->severity), mark, FIELD_INDENT);
+		page_pad(page, INK_BOLD, finding->title,
+			 page->columns - used + 2 +
+				 present_width(page_clean(page, finding->title)));
+		page_ink(page, severity_ink(finding->severity), tag);
+		page_blank(page);
+		return;
+	}
+	page_wrap(page, severity_ink(finding->severity), mark, FIELD_INDENT, INK_BOLD,
+		  finding->title);
+	page_wrap(page, INK_PLAIN, "", FIELD_INDENT, severity_ink(finding->severity), tag);
+}
+
+static void print_finding(struct page *page, const struct finding *finding, int number)
+{
+	print_title(page, finding, number);
+	page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_PLAIN, finding->claim);
+	print_cost(page, finding);
+	print_evidence(page, finding);
+	print_sure(page, finding);
+	for (size_t i = 0; i < finding->advice.count; i++)
+		print_field(page, FIELD_DO, !i, finding->advice.at[i]);
+	for (size_t i = 0; i < finding->next.count; i++)
+		print_field(page, FIELD_NEXT, !i, finding->next.at[i]);
+	if (finding->runner_up)
+		print_field(page, FIELD_OR, true, finding->runner_up);
+}
+
+static bool is_told(const struct page *page, const struct finding *finding, bool held_back)
+{
+	return finding->held_back == held_back && page_has(page, finding->rule->layer);
+}
+
+void text_findings(struct page *page, const struct facts *facts, const struct findings *findings)
+{
+	int told = 0, with_cost = 0;
+
+	for (size_t i = 0; i < findings->at.count; i++)
+		told += is_told(page, &findings->at.at[i], false);
+	if (!told)
+		return;
+	page_heading(page, _("Findings"), page_printf(page, "%d", told));
+	told = 0;
+	for (size_t i = 0; i < findings->at.count; i++) {
+		const struct finding *finding = &findings->at.at[i];
+
+		if (!is_told(page, finding, false))
+			continue;
+		print_finding(page, finding, ++told);
+		with_cost += finding->impact_high_ns != FACT_UNKNOWN;
+	}
+	if (with_cost > 1 || facts->host_time_inflated)
+		page_blank(page);
+	if (with_cost > 1)
+		page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_DIM,
+			  _("Times may overlap: savings of different findings do not add up."));
+	if (facts->host_time_inflated)
+		page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_DIM,
+			  _("Recorded with stacks, which slows the host: host times are too long, "
+			    "and findings on them are graded lower."));
+}
+
+void text_held_back(struct page *page, const struct facts *facts, const struct findings *findings)
+{
+	bool any = false;
+
+	(void)facts;
+	for (size_t i = 0; i < findings->at.count; i++) {
+		const struct finding *finding = &findings->at.at[i];
+		const char *text;
+
+		if (!is_told(page, finding, true))
+			continue;
+		if (!any) {
+			page_heading(page, _("Held back"), NULL);
+			page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+				  _("True, but not yet worth your time: a coarser finding above "
+				    "explains more."));
+		}
+		any = true;
+		text = page_printf(page, "%s [%s] %s", finding->title, finding->rule->id,
+				   finding->claim ? finding->claim : "");
+		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_PLAIN, text);
+	}
+}
+
+void text_abstained(struct page *page, const struct findings *findings)
+{
+	if (!findings->abstained.count)
+		return;
+	page_heading(page, _("Not judged"), NULL);
+	for (size_t i = 0; i < findings->abstained.count; i++)
+		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_PLAIN,
+			  findings->abstained.at[i]);
+}

@@ -1,0 +1,198 @@
+#include "present/text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/units.h"
+#include "present/short_name.h"
+
+/* Kernels of one short name: all instances of a template, all grids. */
+struct group {
+	const char *name;
+	int64_t count, sum_ns, min_ns, max_ns;
+	size_t keys;
+	enum bound_class bound;
+	bool collective, mixed_bound, has_bound;
+};
+
+typedef VEC(struct group) groups;
+
+static const char *kernel_name(const struct facts *facts, const struct kernel_fact *kernel)
+{
+	const struct session *session = facts->session;
+
+	if (kernel->key >= session->keys.count)
+		return "?";
+	return session_text(session, session->keys.at[kernel->key].name);
+}
+
+static void add_to_group(struct group *group, const struct kernel_fact *kernel)
+{
+	group->min_ns =
+		!group->keys || kernel->min_ns < group->min_ns ? kernel->min_ns : group->min_ns;
+	group->max_ns =
+		!group->keys || kernel->max_ns > group->max_ns ? kernel->max_ns : group->max_ns;
+	group->keys++;
+	group->count += kernel->count;
+	group->sum_ns += kernel->sum_ns;
+	group->collective = group->collective || kernel->collective;
+	if (kernel->has_bound) {
+		group->mixed_bound = group->mixed_bound ||
+				     (group->has_bound && group->bound != kernel->bound.bound);
+		group->bound = kernel->bound.bound;
+		group->has_bound = true;
+	}
+}
+
+static void collect(struct page *page, const struct facts *facts, groups *groups)
+{
+	OWN(intern_freep) struct intern *names = intern_new();
+	struct map index = { 0 };
+
+	for (size_t i = 0; i < facts->kernels.count; i++) {
+		const struct kernel_fact *kernel = &facts->kernels.at[i];
+		struct buf text = { 0 };
+		uint64_t *found;
+		uint32_t id;
+
+		if (kernel->count <= 0)
+			continue;
+		short_name(kernel_name(facts, kernel), &text);
+		id = intern_add(names, text.at ? text.at : "", text.len);
+		found = map_find(&index, id);
+		if (!found) {
+			map_put(&index, id, groups->count);
+			VEC_ADD(groups)->name = page_printf(page, "%s", text.at ? text.at : "");
+			found = map_find(&index, id);
+		}
+		add_to_group(&groups->at[*found], kernel);
+		buf_done(&text);
+	}
+	map_done(&index);
+}
+
+static int by_sum(const void *a, const void *b)
+{
+	const struct group *left = a, *right = b;
+
+	if (left->sum_ns != right->sum_ns)
+		return left->sum_ns < right->sum_ns ? 1 : -1;
+	return strcmp(left->name, right->name);
+}
+
+static const struct column KERNEL_COLUMNS[] = {
+	{ N_("kernel"), false, true, 0 },  { N_("time"), true, false, 0 },
+	{ N_("share"), true, false, 0 },   { N_("calls"), true, false, 0 },
+	{ N_("mean"), true, false, 1 },    { N_("shortest"), true, false, 3 },
+	{ N_("longest"), true, false, 2 }, { N_("bound"), false, false, 1 },
+};
+
+void text_kernels(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 8 };
+	int64_t sum_ns = 0, rest_ns = 0;
+	groups groups = { 0 };
+
+	collect(page, facts, &groups);
+	if (groups.count)
+		qsort(groups.at, groups.count, sizeof(*groups.at), by_sum);
+	for (size_t i = 0; i < groups.count; i++)
+		sum_ns += groups.at[i].sum_ns;
+	for (size_t i = 0; i < groups.count; i++) {
+		const struct group *group = &groups.at[i];
+
+		if (i >= (size_t)page->top) {
+			rest_ns += group->sum_ns;
+			continue;
+		}
+		table_cell(&table, group->name);
+		table_cell(&table, cell_ns(page, group->sum_ns));
+		table_cell(&table, cell_of(page, group->sum_ns, sum_ns));
+		table_cell(&table, cell_count(page, group->count));
+		table_cell(&table, cell_ns(page, group->sum_ns / group->count));
+		table_cell(&table, cell_ns(page, group->min_ns));
+		table_cell(&table, cell_ns(page, group->max_ns));
+		table_cell(&table, group->collective    ? _("collective")
+				   : group->mixed_bound ? _("differs")
+				   : group->has_bound   ? bound_name(group->bound)
+							: NULL);
+	}
+	if (groups.count) {
+		struct unit_text sum;
+
+		page_heading(page, _("Kernels"),
+			     page_printf(page, _("%s in all"), units_ns(&sum, sum_ns)));
+		table_print(page, &table, 2);
+	}
+	if (groups.count > (size_t)page->top)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page, _("and %d more: %s"), (int)groups.count - page->top,
+				      cell_ns(page, rest_ns)));
+	VEC_DONE(&groups);
+}
+
+static const struct column COUNTER_COLUMNS[] = {
+	{ N_("kernel"), false, true, 0 }, { N_("time"), true, false, 0 },
+	{ N_("bound"), false, false, 0 }, { N_("unit"), false, false, 1 },
+	{ N_("sure"), false, false, 4 },  { N_("SM %"), true, false, 3 },
+	{ N_("mem %"), true, false, 5 },  { N_("DRAM %"), true, false, 2 },
+	{ N_("occ. %"), true, false, 3 }, { N_("top stall"), false, false, 6 },
+};
+
+static const char *percent(struct page *page, double value)
+{
+	return isfinite(value) ? page_printf(page, "%.0f", value) : NULL;
+}
+
+static void counter_row(struct page *page, const struct facts *facts,
+			const struct kernel_fact *kernel, struct table *table)
+{
+	const struct kernel_counters *counters = &kernel->counters;
+	struct buf name = { 0 };
+	bool has = kernel->has_counters;
+
+	short_name(kernel_name(facts, kernel), &name);
+	table_cell(table, page_printf(page, "%s", name.at ? name.at : ""));
+	buf_done(&name);
+	table_cell(table, has && isfinite(counters->duration_ns)
+				  ? cell_ns(page, (int64_t)counters->duration_ns)
+				  : NULL);
+	table_cell(table, kernel->has_bound ? bound_name(kernel->bound.bound) : NULL);
+	table_cell(table, kernel->has_bound && kernel->bound.unit && *kernel->bound.unit
+				  ? kernel->bound.unit
+				  : NULL);
+	table_cell(table, kernel->has_bound ? grade_name(kernel->bound.grade) : NULL);
+	table_cell(table, has ? percent(page, counters->sm_pct) : NULL);
+	table_cell(table, has ? percent(page, counters->memory_pct) : NULL);
+	table_cell(table, has ? percent(page, counters->dram_pct) : NULL);
+	table_cell(table, has ? percent(page, counters->achieved_occupancy_pct) : NULL);
+	table_cell(table, kernel->stalls.count ? kernel->stalls.at[0].reason : NULL);
+}
+
+/* Of the kernels without a finding of their own, what the counters say. The
+ * default number of rows is larger: a file of counters has nothing else. */
+void text_counters(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = COUNTER_COLUMNS, .column_count = 10 };
+	size_t shown = 0, limit = (size_t)page->top * 4, measured = 0;
+
+	for (size_t i = 0; i < facts->kernels.count; i++) {
+		if (!facts->kernels.at[i].counter_launches)
+			continue;
+		measured++;
+		if (shown < limit) {
+			counter_row(page, facts, &facts->kernels.at[i], &table);
+			shown++;
+		}
+	}
+	if (!measured)
+		return;
+	page_heading(page, _("What binds each kernel"), _("of the peak rate, not of time"));
+	table_print(page, &table, 2);
+	if (measured > shown)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page, _("and %d more"), (int)(measured - shown)));
+}

@@ -1,0 +1,79 @@
+#include "present/text.h"
+
+#include "base/i18n.h"
+#include "base/units.h"
+
+static const char *loss_what(enum loss loss)
+{
+	static const char *const what[] = {
+#define X(id, text) [LOSS_##id] = text,
+		LOSS_LIST(X)
+#undef X
+	};
+
+	return _(what[loss]);
+}
+
+static void loss_line(struct page *page, int64_t count, const char *what)
+{
+	struct unit_text text;
+
+	page_wrap(page, INK_PLAIN, page_printf(page, "%14s  ", units_count(&text, count)), 16,
+		  INK_PLAIN, what);
+}
+
+static int64_t loss_sum(const struct facts *facts, enum loss loss)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < facts->session->losses.count; i++)
+		sum += facts->session->losses.at[i].count[loss];
+	return sum;
+}
+
+static void print_coverage(struct page *page, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+		const char *share = cell_share(page, device->coverage);
+
+		if (device->has_timeline && share)
+			page_wrap(page, INK_PLAIN, page_printf(page, "%14s  ", share), 16,
+				  INK_PLAIN,
+				  page_printf(page, _("of the kernels on %s have their launch"),
+					      text_device_short(page, facts, device->device)));
+	}
+}
+
+/* What is missing from the recording: a reader must be able to doubt every
+ * number above. All well is one line. */
+void text_loss(struct page *page, const struct facts *facts)
+{
+	const struct session *session = facts->session;
+	int64_t lost = 0;
+
+	page_heading(page, _("What the recording lacks"), NULL);
+	loss_line(page, loss_sum(facts, LOSS_seen), loss_what(LOSS_seen));
+	for (int loss = LOSS_seen + 1; loss < LOSS_COUNT; loss++) {
+		int64_t sum = loss_sum(facts, (enum loss)loss);
+
+		if (sum)
+			loss_line(page, sum, loss_what((enum loss)loss));
+		lost += sum;
+	}
+	if (facts->has_timeline && facts->unmatched_ops > 0)
+		loss_line(page, facts->unmatched_ops, _("operations whose launch is not in it"));
+	if (facts->has_timeline && facts->unmatched_calls > 0)
+		loss_line(page, facts->unmatched_calls, _("launches whose operation is not in it"));
+	if (facts->damaged_chunks > 0)
+		loss_line(page, facts->damaged_chunks, _("damaged blocks of the profile"));
+	print_coverage(page, facts);
+	if (!lost && facts->damaged_chunks <= 0)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
+	for (size_t i = 0; i < session->missing_columns.count && i < (size_t)page->top; i++)
+		page_wrap(page, INK_PLAIN, page_printf(page, "  %s ", _("not in the file:")), 4,
+			  INK_PLAIN, text_string(page, facts, session->missing_columns.at[i]));
+	for (size_t i = 0; i < session->notes.count && i < (size_t)page->top; i++)
+		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_DIM,
+			  text_string(page, facts, session->notes.at[i].text));
+}

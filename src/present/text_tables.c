@@ -1,0 +1,256 @@
+#include "present/text.h"
+
+#include <math.h>
+
+#include "base/i18n.h"
+#include "base/units.h"
+#include "model/event.h"
+
+static bool more(const struct page *page, size_t row, size_t count)
+{
+	return row < count && row < (size_t)page->top;
+}
+
+static void print_titled(struct page *page, const char *title, struct table *table)
+{
+	if (!table->cells.count)
+		return;
+	page_heading(page, title, NULL);
+	table_print(page, table, 2);
+}
+
+static const struct column OP_COLUMNS[] = {
+	{ N_("operator"), false, true, 0 },  { N_("calls"), true, false, 0 },
+	{ N_("GPU total"), true, false, 0 }, { N_("GPU self"), true, false, 1 },
+	{ N_("host self"), true, false, 0 }, { N_("host total"), true, false, 2 },
+};
+
+static void print_ops(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = OP_COLUMNS, .column_count = 6 };
+
+	for (size_t i = 0; more(page, i, facts->ops.count); i++) {
+		const struct op_fact *op = &facts->ops.at[i];
+
+		table_cell(&table, text_string(page, facts, op->name));
+		table_cell(&table, cell_count(page, op->count));
+		table_cell(&table, cell_ns(page, op->gpu_total_ns));
+		table_cell(&table, cell_ns(page, op->gpu_self_ns));
+		table_cell(&table, cell_ns(page, op->cpu_self_ns));
+		table_cell(&table, cell_ns(page, op->cpu_total_ns));
+	}
+	print_titled(page, _("Framework operators"), &table);
+}
+
+static const char *copy_label(int kind)
+{
+	switch (kind) {
+	case COPY_HTOD:
+		return _("host to device");
+	case COPY_DTOH:
+		return _("device to host");
+	case COPY_DTOD:
+		return _("within the device");
+	case COPY_HTOH:
+		return _("host to host");
+	case COPY_PTOP:
+		return _("device to device");
+	default:
+		return _("unknown ends");
+	}
+}
+
+static const struct column COPY_COLUMNS[] = {
+	{ N_("copies"), false, true, 0 }, { N_("host memory"), false, false, 0 },
+	{ N_("on"), false, false, 4 },    { N_("count"), true, false, 0 },
+	{ N_("bytes"), true, false, 0 },  { N_("time"), true, false, 0 },
+	{ N_("rate"), true, false, 1 },   { N_("of link"), true, false, 2 },
+	{ N_("tiny"), true, false, 3 },
+};
+
+static void print_copies(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = COPY_COLUMNS, .column_count = 9 };
+	size_t devices = 0;
+
+	for (size_t i = 0; i < facts->devices.count; i++)
+		devices += facts->devices.at[i].has_timeline;
+	for (size_t i = 0; more(page, i, facts->copies.count); i++) {
+		const struct copy_fact *copy = &facts->copies.at[i];
+		struct unit_text rate;
+
+		table_cell(&table, copy_label(copy->kind));
+		table_cell(&table, copy->pageable < 0 ? NULL
+				   : copy->pageable   ? _("pageable")
+						      : _("pinned"));
+		table_cell(&table, devices > 1 && copy->device != SESSION_NONE
+					   ? text_device_short(page, facts, copy->device)
+					   : NULL);
+		table_cell(&table, cell_count(page, copy->count));
+		table_cell(&table, cell_bytes(page, (double)copy->bytes));
+		table_cell(&table, cell_ns(page, copy->sum_ns));
+		table_cell(&table,
+			   isfinite(copy->gbps)
+				   ? page_printf(page, "%s", units_rate(&rate, copy->gbps * 1e9))
+				   : NULL);
+		table_cell(&table, isfinite(copy->gbps) && copy->link_peak_gbps > 0
+					   ? cell_share(page, copy->gbps / copy->link_peak_gbps)
+					   : NULL);
+		table_cell(&table,
+			   copy->tiny_count > 0 ? cell_count(page, copy->tiny_count) : NULL);
+	}
+	print_titled(page, _("Copies"), &table);
+}
+
+static const struct column CALL_COLUMNS[] = {
+	{ N_("CUDA call"), false, true, 0 },          { N_("calls"), true, false, 0 },
+	{ N_("host time"), true, false, 0 },          { N_("longest"), true, false, 1 },
+	{ N_("waits for the GPU"), false, false, 2 },
+};
+
+static void print_calls(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = CALL_COLUMNS, .column_count = 5 };
+
+	for (size_t i = 0; more(page, i, facts->calls.count); i++) {
+		const struct call_fact *call = &facts->calls.at[i];
+
+		table_cell(&table, text_string(page, facts, call->name));
+		table_cell(&table, cell_count(page, call->count));
+		table_cell(&table, cell_ns(page, call->sum_ns));
+		table_cell(&table, cell_ns(page, call->max_ns));
+		table_cell(&table, call->synchronising ? _("yes") : NULL);
+	}
+	print_titled(page, _("Calls into the driver"), &table);
+}
+
+static const char *phase_title(enum phase phase)
+{
+	static const char *const title[] = {
+		[PHASE_FORWARD] = N_("forward"),     [PHASE_BACKWARD] = N_("backward"),
+		[PHASE_OPTIMIZER] = N_("optimizer"), [PHASE_LOADER] = N_("data loader"),
+		[PHASE_READBACK] = N_("read-back"),  [PHASE_OTHER] = N_("other"),
+	};
+
+	return _(title[phase]);
+}
+
+static const struct column PHASE_COLUMNS[] = {
+	{ N_("phase"), false, false, 0 },    { N_("times"), true, false, 0 },
+	{ N_("host time"), true, false, 0 }, { N_("GPU time"), true, false, 0 },
+	{ N_("GPU idle"), true, false, 0 },  { N_("longest in it"), false, true, 0 },
+};
+
+static void print_phases(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = PHASE_COLUMNS, .column_count = 6 };
+
+	for (size_t i = 0; i < facts->phases.count; i++) {
+		const struct phase_fact *phase = &facts->phases.at[i];
+
+		table_cell(&table, phase_title(phase->phase));
+		table_cell(&table, cell_count(page, phase->count));
+		table_cell(&table, cell_ns(page, phase->wall_ns));
+		table_cell(&table, cell_ns(page, phase->gpu_ns));
+		table_cell(&table, cell_ns(page, phase->idle_ns));
+		table_cell(&table, phase->name ? text_string(page, facts, phase->name) : NULL);
+	}
+	print_titled(page, _("Phases"), &table);
+}
+
+static void print_outliers(struct page *page, const struct step_facts *steps)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < steps->step.count && told < (size_t)page->top; i++) {
+		const struct step *step = &steps->step.at[i];
+		struct buf text = { 0 };
+		struct unit_text ns;
+
+		if (!step->outlier)
+			continue;
+		told++;
+		buf_printf(&text, _("number %d took %s"), (int)i,
+			   units_ns(&ns, step->end_ns - step->start_ns));
+		for (size_t j = 0; j < step->differs.count; j++)
+			buf_printf(&text, "%s%s", j ? "; " : ": ", step->differs.at[j]);
+		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_PLAIN,
+			  text.at);
+		buf_done(&text);
+	}
+}
+
+static void print_steps(struct page *page, const struct facts *facts,
+			const struct step_facts *steps, const char *title)
+{
+	struct unit_text p50, p95, p99;
+
+	if (!steps->source || !steps->step.count)
+		return;
+	page_heading(page, title, _(steps->source));
+	page_wrap(page, INK_PLAIN, "", 2, INK_PLAIN,
+		  page_printf(page, _("%d x %s: median %s, 95 %% under %s, 99 %% under %s"),
+			      (int)steps->step.count, text_string(page, facts, steps->name),
+			      units_ns(&p50, steps->p50_ns), units_ns(&p95, steps->p95_ns),
+			      units_ns(&p99, steps->p99_ns)));
+	print_outliers(page, steps);
+}
+
+static const struct column MEMORY_COLUMNS[] = {
+	{ N_("device memory"), false, true, 0 }, { N_("peak"), true, false, 0 },
+	{ N_("live at end"), true, false, 0 },   { N_("reserved peak"), true, false, 1 },
+	{ N_("allocations"), true, false, 2 },   { N_("frees"), true, false, 3 },
+	{ N_("growth a step"), true, false, 1 },
+};
+
+static void print_memory(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = MEMORY_COLUMNS, .column_count = 7 };
+
+	for (size_t i = 0; more(page, i, facts->memory.count); i++) {
+		const struct memory_fact *memory = &facts->memory.at[i];
+
+		table_cell(&table, text_device_short(page, facts, memory->device));
+		table_cell(&table, cell_bytes(page, (double)memory->peak_bytes));
+		table_cell(&table, cell_bytes(page, (double)memory->live_bytes));
+		table_cell(&table, cell_bytes(page, (double)memory->reserved_peak_bytes));
+		table_cell(&table, cell_count(page, memory->alloc_count));
+		table_cell(&table, cell_count(page, memory->free_count));
+		table_cell(&table, cell_bytes(page, memory->growth_bytes_per_step));
+	}
+	print_titled(page, _("Memory"), &table);
+}
+
+static const struct column RANGE_COLUMNS[] = {
+	{ N_("range"), false, true, 0 },
+	{ N_("times"), true, false, 0 },
+	{ N_("host time"), true, false, 0 },
+	{ N_("GPU time"), true, false, 0 },
+};
+
+static void print_ranges(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = RANGE_COLUMNS, .column_count = 4 };
+
+	for (size_t i = 0; more(page, i, facts->ranges.count); i++) {
+		const struct range_fact *range = &facts->ranges.at[i];
+
+		table_cell(&table, text_string(page, facts, range->name));
+		table_cell(&table, cell_count(page, range->count));
+		table_cell(&table, cell_ns(page, range->sum_ns));
+		table_cell(&table, cell_ns(page, range->gpu_ns));
+	}
+	print_titled(page, _("Named ranges"), &table);
+}
+
+void text_tables(struct page *page, const struct facts *facts)
+{
+	print_ops(page, facts);
+	print_copies(page, facts);
+	print_calls(page, facts);
+	print_phases(page, facts);
+	print_steps(page, facts, &facts->steps, _("Steps"));
+	print_steps(page, facts, &facts->requests, _("Requests"));
+	print_memory(page, facts);
+	print_ranges(page, facts);
+}

@@ -1,0 +1,236 @@
+#include "present/text.h"
+
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/units.h"
+
+/* One part of a device's span in the bar. */
+struct part {
+	const char *label;
+	const char *glyph;
+	char ascii;
+	enum ink ink;
+	int64_t ns;
+};
+
+enum { PART_COUNT = 2 + IDLE_COUNT, BAR_INDENT = 2 };
+
+static const struct part IDLE_PARTS[IDLE_COUNT] = {
+	[IDLE_HOST_LATE] = { N_("idle: host late"), "\xe2\x96\x91", '.', INK_WAIT, 0 },
+	[IDLE_SYNC_BLOCKED] = { N_("idle: host in a sync"), "\xe2\x96\x92", 's', INK_BLOCK, 0 },
+	[IDLE_LAUNCH_RATE] = { N_("idle: launches too slow"), "\xe2\x95\x8c", 'l', INK_WAIT, 0 },
+	[IDLE_DEPENDENCY] = { N_("idle: waits for a stream"), "\xe2\x94\x86", 'd', INK_BLOCK, 0 },
+	[IDLE_PEER] = { N_("idle: waits for a peer"), "\xe2\x89\x88", 'p', INK_BLOCK, 0 },
+	[IDLE_UNATTRIBUTED] = { N_("idle: cause not recorded"), "\xc2\xb7", '?', INK_DIM, 0 },
+};
+
+static void fill_parts(const struct device_fact *device, struct part *parts)
+{
+	int64_t copies = device->busy_ns - device->kernel_ns;
+
+	parts[0] = (struct part){ N_("kernels"), "\xe2\x96\x88", '#', INK_WORK, device->kernel_ns };
+	parts[1] = (struct part){ N_("copies and sets alone"), "\xe2\x96\x93", '=', INK_COPY,
+				  copies > 0 ? copies : 0 };
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		parts[2 + i] = IDLE_PARTS[i];
+		parts[2 + i].ns = device->idle[i].ns;
+	}
+}
+
+/* Cells by largest remainder; what is there at all gets one. */
+static void apportion(const struct part *parts, int cells, int *share)
+{
+	double sum = 0, rest[PART_COUNT];
+	int given = 0;
+
+	for (int i = 0; i < PART_COUNT; i++)
+		sum += (double)parts[i].ns;
+	for (int i = 0; i < PART_COUNT; i++) {
+		double exact = sum > 0 ? (double)parts[i].ns / sum * cells : 0;
+
+		share[i] = parts[i].ns > 0 && exact < 1 ? 1 : (int)exact;
+		rest[i] = exact - share[i];
+		given += share[i];
+	}
+	while (sum > 0 && given != cells) {
+		int step = given < cells ? 1 : -1, best = -1;
+
+		for (int i = 0; i < PART_COUNT; i++) {
+			if ((step > 0 ? parts[i].ns > 0 : share[i] > 1) &&
+			    (best < 0 || rest[i] * step > rest[best] * step))
+				best = i;
+		}
+		if (best < 0)
+			break;
+		share[best] += step;
+		rest[best] -= step;
+		given += step;
+	}
+}
+
+static const char *glyph(struct page *page, const struct part *part)
+{
+	return page->utf8 ? part->glyph : page_printf(page, "%c", part->ascii);
+}
+
+static void print_bar(struct page *page, const struct part *parts)
+{
+	int share[PART_COUNT];
+
+	apportion(parts, page->columns - 2 * BAR_INDENT, share);
+	page_pad(page, INK_PLAIN, "", BAR_INDENT);
+	for (int i = 0; i < PART_COUNT; i++)
+		page_repeat(page, parts[i].ink, glyph(page, &parts[i]), share[i]);
+	page_blank(page);
+}
+
+static const char *phase_label(enum phase phase)
+{
+	static const char *const label[] = {
+		[PHASE_FORWARD] = N_("forward"),     [PHASE_BACKWARD] = N_("backward"),
+		[PHASE_OPTIMIZER] = N_("optimizer"), [PHASE_LOADER] = N_("data loader"),
+		[PHASE_READBACK] = N_("read-back"),  [PHASE_OTHER] = "",
+	};
+
+	return *label[phase] ? _(label[phase]) : "";
+}
+
+static const char *activity_label(enum activity_kind kind)
+{
+	static const char *const label[] = {
+		[ACTIVITY_UNKNOWN] = N_("not recorded"), [ACTIVITY_CALL] = N_("CUDA call"),
+		[ACTIVITY_OP] = N_("operator"),          [ACTIVITY_RANGE] = N_("range"),
+		[ACTIVITY_PYTHON] = N_("Python"),
+	};
+
+	return _(label[kind]);
+}
+
+enum { DURING_SHOWN = 3, DURING_INDENT = 4, DURING_NS = 10 };
+
+/* "      180 ms  data loader  enumerate(DataLoader)" under a cause. */
+static void print_during(struct page *page, const struct facts *facts, const struct idle_fact *idle)
+{
+	for (size_t i = 0; i < idle->during.count && i < DURING_SHOWN; i++) {
+		const struct during *during = &idle->during.at[i];
+		const char *what = phase_label(during->phase);
+		const char *name = text_string(page, facts, during->name);
+		struct unit_text ns;
+		int room;
+
+		if (during->ns * 100 < idle->ns)
+			break; /* below a hundredth of the cause nobody needs it */
+		(void)units_ns(&ns, during->ns);
+		if (!*what)
+			what = activity_label(during->kind);
+		room = page->columns - DURING_INDENT - DURING_NS - 2 - present_width(what) - 2;
+		page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS - present_width(ns.at));
+		page_ink(page, INK_PLAIN, ns.at);
+		page_ink(page, INK_DIM, page_printf(page, "  %s  ", what));
+		page_ink(page, INK_PLAIN, page_name(page, name, room));
+		page_blank(page);
+	}
+}
+
+/* The legend, which is the table of the times at once. */
+static void print_parts(struct page *page, const struct facts *facts,
+			const struct device_fact *device, const struct part *parts)
+{
+	int label = 0;
+
+	for (int i = 0; i < PART_COUNT; i++) {
+		int cells = parts[i].ns ? present_width(page_clean(page, _(parts[i].label))) : 0;
+
+		label = cells > label ? cells : label;
+	}
+	for (int i = 0; i < PART_COUNT; i++) {
+		const struct idle_fact *idle = i >= 2 ? &device->idle[i - 2] : NULL;
+		const char *ns = cell_ns(page, parts[i].ns);
+		const char *share = cell_of(page, parts[i].ns, device->span_ns);
+		struct unit_text longest, count;
+
+		if (!parts[i].ns)
+			continue;
+		page_pad(page, INK_PLAIN, "", BAR_INDENT);
+		page_ink(page, parts[i].ink, glyph(page, &parts[i]));
+		page_ink(page, INK_PLAIN, " ");
+		page_pad(page, INK_PLAIN, _(parts[i].label), label);
+		page_pad(page, INK_PLAIN, "", 10 - present_width(ns));
+		page_ink(page, INK_PLAIN, ns);
+		page_pad(page, INK_PLAIN, "", 9 - (share ? present_width(share) : 1));
+		page_ink(page, INK_PLAIN, share ? share : "-");
+		if (idle && idle->count > 0)
+			page_ink(page, INK_DIM,
+				 page_printf(page, _("   %s gaps, longest %s"),
+					     units_count(&count, idle->count),
+					     units_ns(&longest, idle->longest_ns)));
+		else if (i == 0 && device->kernel_count != FACT_UNKNOWN)
+			page_ink(page, INK_DIM,
+				 page_printf(page, _("   %s kernels"),
+					     units_count(&count, device->kernel_count)));
+		page_blank(page);
+		if (idle)
+			print_during(page, facts, idle);
+	}
+}
+
+/* A sentence each for what the bar can't show. */
+static void print_remarks(struct page *page, const struct device_fact *device)
+{
+	struct unit_text a, b, c;
+
+	if (device->delay_p50_ns != FACT_UNKNOWN && device->delay_p95_ns != FACT_UNKNOWN)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
+				      units_ns(&a, device->delay_p50_ns),
+				      units_ns(&b, device->delay_p95_ns)));
+	if (device->small_kernels > 0 && device->kernel_count > 0)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page, _("%s of %s kernels are shorter than %s."),
+				      units_count(&a, device->small_kernels),
+				      units_count(&b, device->kernel_count),
+				      units_ns(&c, SMALL_KERNEL_NS)));
+	if (device->waiting_ns != FACT_UNKNOWN && device->waiting_ns > 0)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page,
+				      _("%s of the busy time is waiting for another rank inside "
+					"collectives."),
+				      units_ns(&a, device->waiting_ns)));
+	else if (device->collective_suspect_ns != FACT_UNKNOWN && device->collective_suspect_ns > 0)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page,
+				      _("Collectives last %s; up to %s of that may be waiting for "
+					"a late rank, which one rank alone can't show."),
+				      units_ns(&a, device->collective_ns),
+				      units_ns(&b, device->collective_suspect_ns)));
+	if (device->copy_overlap_ns != FACT_UNKNOWN && device->copy_overlap_ns > 0)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page, _("%s of %s copying ran under kernels."),
+				      units_ns(&a, device->copy_overlap_ns),
+				      units_ns(&b, device->copy_ns)));
+	if (device->stream_overlap_ns != FACT_UNKNOWN && device->stream_overlap_ns > 0)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page, _("Two streams or more were busy at once for %s."),
+				      units_ns(&a, device->stream_overlap_ns)));
+}
+
+void text_timeline(struct page *page, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+		struct part parts[PART_COUNT];
+		struct unit_text span;
+
+		if (!device->has_timeline)
+			continue;
+		fill_parts(device, parts);
+		page_heading(page,
+			     page_printf(page, _("Where the time went: %s"),
+					 text_device_short(page, facts, device->device)),
+			     page_printf(page, _("span %s"), units_ns(&span, device->span_ns)));
+		print_bar(page, parts);
+		print_parts(page, facts, device, parts);
+		print_remarks(page, device);
+	}
+}
