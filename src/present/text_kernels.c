@@ -18,7 +18,9 @@ struct group {
 	bool collective, mixed_bound, has_bound;
 };
 
-typedef VEC(struct group) groups;
+struct groups {
+	VEC(struct group) all;
+};
 
 static const char *kernel_name(const struct facts *facts, const struct kernel_fact *kernel)
 {
@@ -47,7 +49,7 @@ static void add_to_group(struct group *group, const struct kernel_fact *kernel)
 	}
 }
 
-static void collect(struct page *page, const struct facts *facts, groups *groups)
+static void collect(struct page *page, const struct facts *facts, struct groups *groups)
 {
 	OWN(intern_freep) struct intern *names = intern_new();
 	struct map index = { 0 };
@@ -64,11 +66,12 @@ static void collect(struct page *page, const struct facts *facts, groups *groups
 		id = intern_add(names, text.at ? text.at : "", text.len);
 		found = map_find(&index, id);
 		if (!found) {
-			map_put(&index, id, groups->count);
-			VEC_ADD(groups)->name = page_printf(page, "%s", text.at ? text.at : "");
+			map_put(&index, id, groups->all.count);
+			VEC_ADD(&groups->all)->name =
+				page_printf(page, "%s", text.at ? text.at : "");
 			found = map_find(&index, id);
 		}
-		add_to_group(&groups->at[*found], kernel);
+		add_to_group(&groups->all.at[*found], kernel);
 		buf_done(&text);
 	}
 	map_done(&index);
@@ -94,15 +97,15 @@ void text_kernels(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 8 };
 	int64_t sum_ns = 0, rest_ns = 0;
-	groups groups = { 0 };
+	struct groups groups = { 0 };
 
 	collect(page, facts, &groups);
-	if (groups.count)
-		qsort(groups.at, groups.count, sizeof(*groups.at), by_sum);
-	for (size_t i = 0; i < groups.count; i++)
-		sum_ns += groups.at[i].sum_ns;
-	for (size_t i = 0; i < groups.count; i++) {
-		const struct group *group = &groups.at[i];
+	if (groups.all.count)
+		qsort(groups.all.at, groups.all.count, sizeof(*groups.all.at), by_sum);
+	for (size_t i = 0; i < groups.all.count; i++)
+		sum_ns += groups.all.at[i].sum_ns;
+	for (size_t i = 0; i < groups.all.count; i++) {
+		const struct group *group = &groups.all.at[i];
 
 		if (i >= (size_t)page->top) {
 			rest_ns += group->sum_ns;
@@ -120,18 +123,18 @@ void text_kernels(struct page *page, const struct facts *facts)
 				   : group->has_bound   ? bound_name(group->bound)
 							: NULL);
 	}
-	if (groups.count) {
+	if (groups.all.count) {
 		struct unit_text sum;
 
 		page_heading(page, _("Kernels"),
 			     page_printf(page, _("%s in all"), units_ns(&sum, sum_ns)));
 		table_print(page, &table, 2);
 	}
-	if (groups.count > (size_t)page->top)
+	if (groups.all.count > (size_t)page->top)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
-			  page_printf(page, _("and %d more: %s"), (int)groups.count - page->top,
+			  page_printf(page, _("and %d more: %s"), (int)groups.all.count - page->top,
 				      cell_ns(page, rest_ns)));
-	VEC_DONE(&groups);
+	VEC_DONE(&groups.all);
 }
 
 static const struct column COUNTER_COLUMNS[] = {
