@@ -23,8 +23,6 @@ static void push(struct cursor *cursor, const struct open_frame *frame, enum pha
 
 	top.phase = (uint8_t)phase_within(below ? below->phase : PHASE_OTHER, phase, annotated);
 	if (below) {
-		if (top.end > below->end)
-			top.end = below->end;
 		top.loader = below->loader;
 		top.loader_kind = below->loader_kind;
 	}

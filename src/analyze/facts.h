@@ -276,7 +276,8 @@ struct readback_fact {
 	uint32_t device;
 	int64_t count;
 	int64_t blocked_ns;  /* host time in the copy and the wait after it */
-	int64_t idle_ns;     /* device idle that begins at one of them and ends with the next launch */
+	int64_t idle_ns;     /* device idle that begins at one of them and ends with the next launch,
+	                        without what is host_late of it: the host was busy elsewhere */
 	double per_step;     /* NAN without steps */
 	uint32_t op;         /* framework op or Python function round it, 0 */
 };

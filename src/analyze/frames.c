@@ -1,10 +1,11 @@
 /*
- * Frames: what threads did, by name, properly nested.
+ * Frames: what threads did, by name.
  *
  * Framework ops, Python functions and ranges of one thread form a stack over
- * time. Clocks are coarse (old traces: 1 us), so a child may end a little
- * after its parent: it is cut there, and from then on every frame lies within
- * the one that it started in.
+ * time each. Clocks are coarse (old traces: 1 us), so a child may end a little
+ * after its parent: it is cut there. Across these families there is no
+ * nesting: a range begins inside the Python function that opens it and
+ * outlives it. What a thread does is what began last and is still open.
  */
 #include "analyze/timeline.h"
 
@@ -212,20 +213,28 @@ static void frames_sort(struct tl_lane *lane)
 	}
 }
 
+/* Ends of what is open in a family. */
+struct ends {
+	int64_t *at;
+	size_t count, room;
+};
+
 static void frames_clip(struct tl_lane *lane)
 {
-	VEC(int64_t) open = { 0 };
+	struct ends families[ACTIVITY_PYTHON + 1] = { 0 };
 
 	for (size_t i = 0; i < lane->frame_count; i++) {
 		struct tl_frame *frame = &lane->frames[i];
+		struct ends *open = &families[frame->kind];
 
-		while (open.count && open.at[open.count - 1] <= frame->start)
-			open.count--;
-		if (open.count && frame->end > open.at[open.count - 1])
-			frame->end = open.at[open.count - 1];
-		*VEC_ADD(&open) = frame->end;
+		while (open->count && open->at[open->count - 1] <= frame->start)
+			open->count--;
+		if (open->count && frame->end > open->at[open->count - 1])
+			frame->end = open->at[open->count - 1];
+		*VEC_ADD(open) = frame->end;
 	}
-	VEC_DONE(&open);
+	for (int i = 0; i <= ACTIVITY_PYTHON; i++)
+		free(families[i].at);
 }
 
 /* What was recorded: the tool's own word for it, else all that was seen. */

@@ -19,7 +19,7 @@ enum { TINY_BYTES = 64, READBACK_CALLS = 8 };
 struct level {
 	int64_t start, end, inner_op_ns, gpu_ns;
 	uint32_t name;
-	int32_t op_below; /* nearest op level at or below this one; -1 none */
+	int32_t link; /* the next op or range below this level; -1 none */
 	uint8_t kind, is_op, phase;
 };
 
@@ -60,17 +60,36 @@ static struct op_sum *sum_for(struct sweep *sweep, bool op, uint32_t name)
 	return op ? &sweep->ops.at[*slot - 1] : &sweep->ranges.at[*slot - 1];
 }
 
+/* The innermost op that is open at `time_ns`, from level `link` down. */
+static struct level *op_round(struct sweep *sweep, int32_t link, int64_t time_ns)
+{
+	for (; link >= 0; link = sweep->stack.at[link].link)
+		if (sweep->stack.at[link].is_op && sweep->stack.at[link].end > time_ns)
+			return &sweep->stack.at[link];
+	return NULL;
+}
+
+/* The level to look at first for something on top of the stack. */
+static int32_t top_link(const struct sweep *sweep)
+{
+	size_t depth = sweep->stack.count;
+	const struct level *top = depth ? &sweep->stack.at[depth - 1] : NULL;
+
+	if (!top)
+		return -1;
+	return top->is_op || top->kind == ACTIVITY_RANGE ? (int32_t)depth - 1 : top->link;
+}
+
 static void pop_level(struct sweep *sweep)
 {
 	struct level *level = &sweep->stack.at[sweep->stack.count - 1];
 	int64_t ns = level->end - level->start;
 
-	if (sweep->stack.count > 1) {
-		struct level *below = level - 1;
+	if (level->is_op) {
+		struct level *outer = op_round(sweep, level->link, level->start);
 
-		below->gpu_ns = add_ns(below->gpu_ns, level->gpu_ns);
-		if (level->is_op && below->op_below >= 0)
-			sweep->stack.at[below->op_below].inner_op_ns += ns;
+		if (outer)
+			outer->inner_op_ns += ns;
 	}
 	if (level->is_op || level->kind == ACTIVITY_RANGE) {
 		struct op_sum *sum = sum_for(sweep, level->is_op, level->name);
@@ -111,6 +130,7 @@ static void sweep_frame(struct sweep *sweep, const struct tl_frame *frame)
 	size_t depth = sweep->stack.count;
 	enum phase outer = depth ? sweep->stack.at[depth - 1].phase : PHASE_OTHER;
 	enum phase phase = phase_within(outer, frame->phase, (frame->flags & FRAME_ANNOTATED) != 0);
+	int32_t link = top_link(sweep);
 	struct level *level = VEC_ADD(&sweep->stack);
 
 	level->start = frame->start;
@@ -119,7 +139,7 @@ static void sweep_frame(struct sweep *sweep, const struct tl_frame *frame)
 	level->kind = frame->kind;
 	level->is_op = frame->is_op;
 	level->phase = (uint8_t)phase;
-	level->op_below = frame->is_op ? (int32_t)depth : depth ? level[-1].op_below : -1;
+	level->link = link;
 	if (phase != outer)
 		phase_begins(sweep, frame, phase);
 	if (frame->is_op || frame->kind == ACTIVITY_RANGE) {
@@ -169,19 +189,19 @@ static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t
 	size_t depth = sweep->stack.count;
 	enum phase phase = depth ? sweep->stack.at[depth - 1].phase : PHASE_OTHER;
 	int64_t gpu_ns = calls->gpu_ns[call];
-	struct level *top;
+	struct level *op;
 
 	if (calls->first_op[call] == TL_NONE)
 		return;
 	if (sweep->tiny[calls->first_op[call]])
 		sweep_readback(sweep, lane, call);
 	sweep->phases[phase].gpu_ns = add_ns(sweep->phases[phase].gpu_ns, gpu_ns);
-	if (!depth)
-		return;
-	top = &sweep->stack.at[depth - 1];
-	top->gpu_ns = add_ns(top->gpu_ns, gpu_ns);
-	if (top->op_below >= 0) {
-		struct op_sum *sum = sum_for(sweep, true, sweep->stack.at[top->op_below].name);
+	for (int32_t i = top_link(sweep); i >= 0; i = sweep->stack.at[i].link)
+		if (sweep->stack.at[i].end > calls->start[call])
+			sweep->stack.at[i].gpu_ns = add_ns(sweep->stack.at[i].gpu_ns, gpu_ns);
+	op = op_round(sweep, top_link(sweep), calls->start[call]);
+	if (op) {
+		struct op_sum *sum = sum_for(sweep, true, op->name);
 
 		sum->gpu_self_ns = add_ns(sum->gpu_self_ns, gpu_ns);
 	}
@@ -296,7 +316,7 @@ static void phases_out(struct sweep *sweep)
 		struct phase_sum *sum = &sweep->phases[i];
 		struct phase_fact *fact;
 
-		if (!sum->count && !sum->gpu_ns)
+		if ((!sum->count && !sum->gpu_ns) || i == PHASE_READBACK)
 			continue;
 		fact = VEC_ADD(&sweep->facts->phases);
 		fact->phase = i;

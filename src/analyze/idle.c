@@ -268,9 +268,11 @@ static void device_gaps(struct idler *idler)
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
-			if (readback)
-				readback->idle_ns = ops->start[op] - ops->end[last];
 			gap(idler, ops->end[last], ops->start[op], op);
+			/* What the host did elsewhere is not the read-back's. */
+			if (readback)
+				readback->idle_ns = ops->start[op] - ops->end[last] -
+						    idler->gap_ns[IDLE_HOST_LATE];
 		}
 		if (ops->end[op] >= ops->end[last])
 			last = op;

@@ -25,11 +25,6 @@ static const struct announcement framework_starts[] = {
 	{ "autograd::engine::evaluate_function", PHASE_BACKWARD },
 };
 
-static const struct announcement framework_names[] = {
-	{ "aten::item", PHASE_READBACK },
-	{ "aten::_local_scalar_dense", PHASE_READBACK },
-};
-
 /* Words in the names of a person's ranges. */
 static const struct announcement words[] = {
 	{ "forward", PHASE_FORWARD },     { "fwd", PHASE_FORWARD },
@@ -79,9 +74,6 @@ enum phase phase_of_name(const char *name, bool is_user)
 	for (size_t i = 0; i < sizeof(framework_starts) / sizeof(*framework_starts); i++)
 		if (str_starts(text, framework_starts[i].text))
 			return framework_starts[i].phase;
-	for (size_t i = 0; i < sizeof(framework_names) / sizeof(*framework_names); i++)
-		if (str_is(text, framework_names[i].text))
-			return framework_names[i].phase;
 	return is_user ? phase_of_words(name) : PHASE_OTHER;
 }
 

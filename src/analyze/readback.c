@@ -3,13 +3,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_count(const void *a, const void *b)
+static int by_cost(const void *a, const void *b)
 {
 	const struct readback_fact *x = a, *y = b;
 
 	if (x->blocked_ns + x->idle_ns != y->blocked_ns + y->idle_ns)
 		return x->blocked_ns + x->idle_ns > y->blocked_ns + y->idle_ns ? -1 : 1;
 	return (x->op > y->op) - (x->op < y->op);
+}
+
+/* Read-backs are a phase by what they do, not by name. */
+static void readback_phase(const struct timeline *timeline, struct facts *facts)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	struct phase_fact *fact;
+
+	if (!timeline->readbacks.count)
+		return;
+	fact = VEC_ADD(&facts->phases);
+	fact->phase = PHASE_READBACK;
+	fact->name = facts->readbacks.at[0].op;
+	for (size_t i = 0; i < timeline->readbacks.count; i++) {
+		const struct tl_readback *at = &timeline->readbacks.at[i];
+
+		fact->count++;
+		fact->wall_ns = add_ns(fact->wall_ns, at->blocked_ns);
+		fact->idle_ns = add_ns(fact->idle_ns, at->idle_ns);
+		fact->gpu_ns = add_ns(fact->gpu_ns, ops->end[at->op] - ops->start[at->op]);
+	}
 }
 
 /* By device and by what the program called. */
@@ -40,5 +61,6 @@ void readback_facts(struct timeline *timeline, struct facts *facts)
 							  : NAN;
 	if (facts->readbacks.count)
 		qsort(facts->readbacks.at, facts->readbacks.count, sizeof(*facts->readbacks.at),
-		      by_count);
+		      by_cost);
+	readback_phase(timeline, facts);
 }

@@ -238,7 +238,7 @@ static void steps_loader(struct steps *steps)
 static int64_t median(int64_t *at, size_t count)
 {
 	order_values(at, count);
-	return count ? at[(count - 1) / 2] : 0;
+	return count ? at[(count - 1) / 2] + (at[count / 2] - at[(count - 1) / 2]) / 2 : 0;
 }
 
 static void differs(struct steps *steps, struct step *step, const char *what, int64_t ns,
@@ -297,7 +297,7 @@ static void steps_judge(struct steps *steps)
 	steps->out->p95_ns = quantiles_get(&lengths, 0.95);
 	steps->out->p99_ns = quantiles_get(&lengths, 0.99);
 	quantiles_done(&lengths);
-	usual.ns = steps->out->p50_ns;
+	usual.ns = MEDIAN_OF(step[i].end_ns - step[i].start_ns);
 	usual.idle_ns = MEDIAN_OF(step[i].idle_ns);
 	usual.busy_ns = MEDIAN_OF(step[i].gpu_busy_ns);
 	usual.kernels = MEDIAN_OF(step[i].kernel_count);
