@@ -4,8 +4,8 @@
  * Known by the names that NCCL and RCCL give their device kernels. A collective
  * kernel spins until the last rank has come, so its length is transfer plus
  * waiting. Without the other ranks all one can say is that the same
- * collective of the same size took less at its quickest: what goes beyond is
- * suspected to be waiting.
+ * collective of the same size or a larger one took less at its quickest: what
+ * goes beyond is suspected to be waiting.
  */
 #include "analyze/timeline.h"
 
@@ -33,8 +33,11 @@ bool collective_name(const char *name)
 	return false;
 }
 
+/* Collectives of one device, kind and size. */
 struct group {
+	uint64_t family;
 	uint32_t device;
+	int64_t elements;
 	int64_t count, sum_ns, least_ns;
 };
 
@@ -45,20 +48,34 @@ struct grouping {
 	VEC(struct group) groups;
 };
 
-/* What makes two collectives comparable, out of "key=value;..." arguments. */
-static uint64_t detail_hash(const char *detail)
+/* The kind of a collective and its size, out of "key=value;..." arguments; size -1
+ * unknown. Sizes are elements: the type is part of the kind. */
+static uint64_t detail_family(const char *detail, int64_t *ret_elements)
 {
-	static const char *const fields[] = { "Collective name=", "In msg nelems=",
-					      "Out msg nelems=", "dtype=", "Group size=" };
+	static const char *const kind[] = { "Collective name=", "dtype=", "Group size=",
+					    "Process Group Ranks=" };
+	static const char *const size[] = { "In msg nelems=", "Out msg nelems=" };
 	struct str rest = str_of(detail);
 	uint64_t hash = 0;
 
+	*ret_elements = -1;
 	while (rest.len) {
 		struct str field = str_trim(str_cut(&rest, ';'));
 
-		for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-			if (str_starts(field, fields[i]))
+		for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++)
+			if (str_starts(field, kind[i]))
 				hash = hash_bytes(field.at, field.len, hash);
+		for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
+			struct str number = field;
+			int64_t elements;
+
+			if (!str_starts(field, size[i]))
+				continue;
+			number.at += strlen(size[i]);
+			number.len -= strlen(size[i]);
+			if (str_to_i64(number, &elements) && elements > *ret_elements)
+				*ret_elements = elements;
+		}
 	}
 	return hash;
 }
@@ -69,16 +86,21 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	const struct tl_ops *ops = &timeline->ops;
 	const struct session *session = timeline->session;
 	uint32_t device = op_segment(timeline, op)->device;
-	int64_t ns = ops->end[op] - ops->start[op];
-	uint64_t key = detail_hash(session_text(session, detail)) * 31 +
-		       session->keys.at[ops->key[op]].name;
-	uint64_t *slot = map_find(&grouping->slot, key * 31 + device);
+	int64_t ns = ops->end[op] - ops->start[op], elements;
+	uint64_t family = detail_family(session_text(session, detail), &elements), *slot, key;
 	struct group *group;
 
+	if (elements < 0)
+		return;
+	family = hash_u64(family, session->keys.at[ops->key[op]].name);
+	key = hash_u64(hash_u64(family, device), (uint64_t)elements);
+	slot = map_find(&grouping->slot, key);
 	if (!slot) {
-		map_put(&grouping->slot, key * 31 + device, grouping->groups.count);
+		map_put(&grouping->slot, key, grouping->groups.count);
 		group = VEC_ADD(&grouping->groups);
+		group->family = family;
 		group->device = device;
+		group->elements = elements;
 		group->least_ns = ns;
 	} else {
 		group = &grouping->groups.at[*slot];
@@ -87,6 +109,42 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	group->sum_ns = add_ns(group->sum_ns, ns);
 	if (ns < group->least_ns)
 		group->least_ns = ns;
+}
+
+static int by_family(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->family != y->family)
+		return x->family < y->family ? -1 : 1;
+	return (x->elements < y->elements) - (x->elements > y->elements);
+}
+
+/* A smaller collective need not take longer than a larger one of its kind did. */
+static void suspects(struct grouping *grouping, struct facts *facts)
+{
+	struct group *at = grouping->groups.at;
+	size_t count = grouping->groups.count;
+
+	/* Sizes are not recorded: nothing to compare. */
+	for (size_t i = 0; i < facts->devices.count; i++)
+		if (facts->devices.at[i].collective_ns > 0)
+			facts->devices.at[i].collective_suspect_ns = FACT_UNKNOWN;
+	for (size_t i = 0; i < count; i++)
+		facts->devices.at[at[i].device].collective_suspect_ns = 0;
+	if (count)
+		qsort(at, count, sizeof(*at), by_family);
+	for (size_t i = 0; i < count; i++) {
+		struct device_fact *fact = &facts->devices.at[at[i].device];
+
+		if (i && at[i - 1].device == at[i].device && at[i - 1].family == at[i].family &&
+		    at[i - 1].least_ns < at[i].least_ns)
+			at[i].least_ns = at[i - 1].least_ns;
+		fact->collective_suspect_ns = add_ns(fact->collective_suspect_ns,
+						     at[i].sum_ns - at[i].count * at[i].least_ns);
+	}
 }
 
 /* The kernel segments come back in the order in which they were loaded. */
@@ -142,16 +200,7 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 	grouping.collective = collective;
 	if (any)
 		result = group_all(&grouping, store, err);
-	for (size_t i = 0; i < grouping.groups.count; i++) {
-		const struct group *group = &grouping.groups.at[i];
-		struct device_fact *fact = &facts->devices.at[group->device];
-
-		/* One of its kind has nothing to be compared with. */
-		if (group->count > 1)
-			fact->collective_suspect_ns =
-				add_ns(fact->collective_suspect_ns,
-				       group->sum_ns - group->count * group->least_ns);
-	}
+	suspects(&grouping, facts);
 	map_done(&grouping.slot);
 	VEC_DONE(&grouping.groups);
 	free(collective);

@@ -25,45 +25,37 @@ static const struct announcement framework_starts[] = {
 	{ "autograd::engine::evaluate_function", PHASE_BACKWARD },
 };
 
-/* Words in the names of a person's ranges. */
+/* Words in the names of a person's ranges: lower case, one blank between. */
 static const struct announcement words[] = {
-	{ "forward", PHASE_FORWARD },     { "fwd", PHASE_FORWARD },
-	{ "backward", PHASE_BACKWARD },   { "bwd", PHASE_BACKWARD },
-	{ "optimizer", PHASE_OPTIMIZER }, { "optim", PHASE_OPTIMIZER },
-	{ "dataloader", PHASE_LOADER },   { "loader", PHASE_LOADER },
-	{ "dataloading", PHASE_LOADER },
+	{ " forward ", PHASE_FORWARD },     { " fwd ", PHASE_FORWARD },
+	{ " backward ", PHASE_BACKWARD },   { " bwd ", PHASE_BACKWARD },
+	{ " optimizer ", PHASE_OPTIMIZER }, { " optim ", PHASE_OPTIMIZER },
+	{ " dataloader ", PHASE_LOADER },   { " loader ", PHASE_LOADER },
+	{ " dataloading ", PHASE_LOADER },  { " data loading ", PHASE_LOADER },
+	{ " data load ", PHASE_LOADER },    { " load data ", PHASE_LOADER },
+	{ " data fetch ", PHASE_LOADER },   { " fetch data ", PHASE_LOADER },
+	{ " data loader ", PHASE_LOADER },  { " next batch ", PHASE_LOADER },
 };
 
-/* The word that begins at `at`: its length, letters only. */
-static size_t word_at(const char *at)
-{
-	size_t len = 0;
-
-	while (isalpha((unsigned char)at[len]))
-		len++;
-	return len;
-}
-
-static bool same_word(const char *at, size_t len, const char *word)
-{
-	if (strlen(word) != len)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (tolower((unsigned char)at[i]) != word[i])
-			return false;
-	return true;
-}
+/* Words of a longer name are not looked at. */
+enum { NAME_LIMIT = 128 };
 
 static enum phase phase_of_words(const char *name)
 {
-	while (*name) {
-		size_t len = word_at(name);
+	char plain[NAME_LIMIT + 3] = " ";
+	size_t len = 1;
 
-		for (size_t i = 0; len && i < sizeof(words) / sizeof(*words); i++)
-			if (same_word(name, len, words[i].text))
-				return words[i].phase;
-		name += len ? len : 1;
+	for (; *name && len < NAME_LIMIT; name++) {
+		if (isalpha((unsigned char)*name))
+			plain[len++] = (char)tolower((unsigned char)*name);
+		else if (plain[len - 1] != ' ')
+			plain[len++] = ' ';
 	}
+	if (plain[len - 1] != ' ')
+		plain[len] = ' ';
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(plain, words[i].text))
+			return words[i].phase;
 	return PHASE_OTHER;
 }
 
