@@ -71,6 +71,8 @@ int main(int argc, char **argv)
 
 	/* `sonde report | head` ends with head, whatever our parent set up. */
 	(void)signal(SIGPIPE, SIG_DFL);
+	/* A file over the shell's limit is a failed write, to be told as one. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
 		(void)puts("sonde " SONDE_VERSION);
 	else if (!strcmp(name, "--help") || !strcmp(name, "-h"))
