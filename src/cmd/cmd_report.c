@@ -69,7 +69,8 @@ static bool colour(const char *when)
 
 	if (when && strcmp(when, "auto") != 0)
 		return !strcmp(when, "always");
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term &&
+	       strcmp(term, "dumb") != 0;
 }
 
 /* The value of LC_ALL, else of `category`, else of LANG; "" if none is set. */
