@@ -1,0 +1,574 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "store/internal.h"
+
+/*
+ * Rows collect in one buffer a lane and kind. A full one becomes a chunk. When
+ * all of them together are over the budget, the largest go early. Once a
+ * second everything in memory is written as it is, too, as "tail" chunks that
+ * the full chunk replaces later: a killed writer loses a second, and a file
+ * that was closed well has no small chunks. Writing tails may take a tenth of
+ * the time at most, so its interval stretches when much is in memory.
+ */
+static const size_t BUDGET_BYTES = 48u << 20;
+static const size_t DETAIL_BYTES_MAX = 16u << 20;
+static const int64_t TAIL_INTERVAL_NS = 1000000000;
+static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
+
+struct rows {
+	uint32_t lane;
+	enum store_kind kind;
+	int64_t *at;
+	size_t count, room;
+	int64_t tail; /* rowid of the tail chunk in the file; 0: none */
+	bool dirty;   /* has rows that the tail has not */
+};
+
+struct writer {
+	struct sink sink;
+	struct store *store;
+	int fd; /* of PATH.part, holds the lock */
+	char *part;
+	VEC(struct rows) rows;
+	VEC(uint32_t) by_lane; /* lane * STORE_KIND_COUNT + kind -> index + 1 */
+	size_t bytes;          /* in all buffers */
+	struct saved saved;
+	sqlite3_stmt *insert;
+	int64_t next_rowid;
+	int64_t next_tail_ns;
+	uint32_t events_to_clock;
+	bool in_transaction;
+	bool finished;
+	int64_t *column;
+	uint32_t *order;
+	struct buf blob, details;
+	/* the details of one chunk: id in session->details -> number in it */
+	struct map detail_numbers;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int begin(struct writer *writer, struct err *err)
+{
+	if (writer->in_transaction)
+		return 0;
+	writer->in_transaction = true;
+	return store_exec(writer->store, "BEGIN", err);
+}
+
+static int commit(struct writer *writer, struct err *err)
+{
+	int ret = begin(writer, err);
+
+	if (ret >= 0)
+		ret = tables_save(writer->store, &writer->saved, err);
+	if (ret >= 0)
+		ret = store_exec(writer->store, "COMMIT", err);
+	writer->in_transaction = false;
+	return ret;
+}
+
+/* writer->order: rows by start, stable. True if they lie in order already. */
+static bool sort_rows(struct writer *writer, const struct rows *rows, size_t width)
+{
+	uint32_t *order = writer->order;
+	uint32_t *to = order + CHUNK_ROWS_MAX;
+	bool sorted = true;
+
+	for (size_t i = 1; sorted && i < rows->count; i++)
+		sorted = rows->at[(i - 1) * width] <= rows->at[i * width];
+	if (sorted || !layout_of(rows->kind)->sorted)
+		return true;
+	for (uint32_t i = 0; i < rows->count; i++)
+		order[i] = i;
+	/* Bottom-up merge sort: the rows are mostly runs in order. */
+	for (size_t run = 1; run < rows->count; run *= 2) {
+		uint32_t *swap;
+
+		for (size_t at = 0; at < rows->count; at += 2 * run) {
+			size_t mid = at + run < rows->count ? at + run : rows->count;
+			size_t end = mid + run < rows->count ? mid + run : rows->count;
+			size_t a = at, b = mid;
+
+			for (size_t out = at; out < end; out++) {
+				bool left =
+					a < mid && (b >= end || rows->at[order[a] * width] <=
+									rows->at[order[b] * width]);
+
+				to[out] = left ? order[a++] : order[b++];
+			}
+		}
+		swap = order;
+		order = to;
+		to = swap;
+	}
+	if (order != writer->order)
+		memcpy(writer->order, order, rows->count * sizeof(*order));
+	return false;
+}
+
+/* Replace detail ids by numbers into the chunk's own dictionary, whose texts
+ * go to writer->details, each with a NUL behind it. 0 stays "none". */
+static void number_details(struct writer *writer, int64_t *column, size_t count)
+{
+	const struct intern *details = writer->store->session->details;
+	int64_t next = 1;
+
+	map_done(&writer->detail_numbers);
+	buf_clear(&writer->details);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t *found;
+		const char *text;
+		size_t len;
+
+		if (!column[i])
+			continue;
+		found = map_find(&writer->detail_numbers, (uint64_t)column[i]);
+		if (found) {
+			column[i] = (int64_t)*found;
+			continue;
+		}
+		text = intern_get(details, (uint32_t)column[i], &len);
+		len = strnlen(text, len); /* NUL ends a text in the dictionary */
+		buf_add(&writer->details, text, len);
+		buf_char(&writer->details, 0);
+		map_put(&writer->detail_numbers, (uint64_t)column[i], (uint64_t)next);
+		column[i] = next++;
+	}
+}
+
+static void encode(struct writer *writer, const struct rows *rows, struct chunk_head *head)
+{
+	const struct layout *layout = layout_of(rows->kind);
+	size_t width = (size_t)layout->count;
+	bool in_order = sort_rows(writer, rows, width);
+	int duration = layout_find(rows->kind, COL_duration);
+	int detail = layout_find(rows->kind, COL_detail);
+
+	buf_clear(&writer->blob);
+	buf_clear(&writer->details);
+	head->first_ns = INT64_MAX;
+	head->last_ns = INT64_MIN;
+	for (size_t i = 0; i < rows->count; i++) {
+		int64_t start = layout->sorted ? rows->at[i * width] : 0;
+		int64_t end = start;
+
+		if (duration >= 0 &&
+		    __builtin_add_overflow(start, rows->at[i * width + (size_t)duration], &end))
+			end = start;
+		head->first_ns = start < head->first_ns ? start : head->first_ns;
+		head->last_ns = end > head->last_ns ? end : head->last_ns;
+		head->last_ns = start > head->last_ns ? start : head->last_ns;
+	}
+	for (int c = 0; c < layout->count; c++) {
+		for (size_t i = 0; i < rows->count; i++)
+			writer->column[i] =
+				rows->at[(in_order ? i : writer->order[i]) * width + (size_t)c];
+		if (c == detail)
+			number_details(writer, writer->column, rows->count);
+		chunk_put(writer->store->codec, &writer->blob, layout_column_name(rows->kind, c),
+			  writer->column, rows->count, layout_is_double(rows->kind, c));
+	}
+	chunk_put_bytes(writer->store->codec, &writer->blob, "details", writer->details.at,
+			writer->details.len);
+	head->count = (uint32_t)rows->count;
+	head->bytes = (int64_t)writer->blob.len;
+	head->checksum = (uint32_t)crc32(0, (const Bytef *)writer->blob.at, (uInt)writer->blob.len);
+}
+
+/* Write the rows as a chunk, in place of their tail if there is one. */
+static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, struct err *err)
+{
+	struct chunk_head head = { 0 };
+	sqlite3_stmt *insert = writer->insert;
+	int ret = begin(writer, err);
+
+	if (ret < 0 || !rows->count)
+		return ret;
+	encode(writer, rows, &head);
+	if (!rows->tail)
+		rows->tail = writer->next_rowid++;
+	(void)sqlite3_bind_int64(insert, 1, rows->tail);
+	(void)sqlite3_bind_text(insert, 2, layout_kind_name(rows->kind), -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(insert, 3, rows->lane);
+	(void)sqlite3_bind_int64(insert, 4, head.first_ns);
+	(void)sqlite3_bind_int64(insert, 5, head.last_ns);
+	(void)sqlite3_bind_int64(insert, 6, head.count);
+	(void)sqlite3_bind_int64(insert, 7, head.checksum);
+	(void)sqlite3_bind_int64(insert, 8, head.bytes);
+	(void)sqlite3_bind_blob(insert, 9, writer->blob.at, (int)writer->blob.len, SQLITE_STATIC);
+	ret = store_step_done(writer->store, insert, err);
+	rows->dirty = false;
+	if (ret < 0 || is_tail)
+		return ret;
+	rows->tail = 0;
+	writer->bytes -= rows->room * (size_t)layout_of(rows->kind)->count * 8;
+	free(rows->at);
+	rows->at = NULL;
+	rows->count = rows->room = 0;
+	return 0;
+}
+
+/* Once nothing in memory refers to them, the details can go. */
+static int write_all(struct writer *writer, struct err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < writer->rows.count; i++)
+		ret = write_chunk(writer, &writer->rows.at[i], false, err);
+	if (ret >= 0) {
+		struct session *session = writer->store->session;
+
+		intern_free(session->details);
+		session->details = intern_new();
+		session->details_generation++;
+	}
+	return ret;
+}
+
+static int write_largest(struct writer *writer, struct err *err)
+{
+	size_t largest = 0;
+	size_t size = 0;
+
+	for (size_t i = 0; i < writer->rows.count; i++) {
+		const struct rows *rows = &writer->rows.at[i];
+		size_t bytes = rows->count * (size_t)layout_of(rows->kind)->count;
+
+		if (bytes > size) {
+			size = bytes;
+			largest = i;
+		}
+	}
+	return size ? write_chunk(writer, &writer->rows.at[largest], false, err) : 0;
+}
+
+static int write_tails(struct writer *writer, struct err *err)
+{
+	int64_t start_ns = now_ns();
+	int64_t took_ns;
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < writer->rows.count; i++) {
+		if (writer->rows.at[i].dirty)
+			ret = write_chunk(writer, &writer->rows.at[i], true, err);
+	}
+	if (ret >= 0)
+		ret = commit(writer, err);
+	took_ns = now_ns() - start_ns;
+	writer->next_tail_ns =
+		start_ns + (took_ns * 10 > TAIL_INTERVAL_NS ? took_ns * 10 : TAIL_INTERVAL_NS);
+	return ret;
+}
+
+static struct rows *rows_of_lane(struct writer *writer, uint32_t lane, enum store_kind kind)
+{
+	size_t slot = (size_t)lane * STORE_KIND_COUNT + kind;
+
+	while (writer->by_lane.count <= slot)
+		(void)VEC_ADD(&writer->by_lane);
+	if (!writer->by_lane.at[slot]) {
+		struct rows *rows = VEC_ADD(&writer->rows);
+
+		rows->lane = lane;
+		rows->kind = kind;
+		writer->by_lane.at[slot] = (uint32_t)writer->rows.count;
+	}
+	return &writer->rows.at[writer->by_lane.at[slot] - 1];
+}
+
+/* After each event: write what is full, too much, or due. */
+static int settle_up(struct writer *writer, struct rows *rows, struct err *err)
+{
+	int ret = 0;
+
+	if (rows->count == CHUNK_ROWS_MAX)
+		ret = write_chunk(writer, rows, false, err);
+	while (ret >= 0 && writer->bytes > BUDGET_BYTES)
+		ret = write_largest(writer, err);
+	if (ret >= 0 && intern_bytes(writer->store->session->details) > DETAIL_BYTES_MAX)
+		ret = write_all(writer, err);
+	if (ret >= 0 && !--writer->events_to_clock) {
+		writer->events_to_clock = CLOCK_EVERY;
+		if (now_ns() >= writer->next_tail_ns)
+			ret = write_tails(writer, err);
+	}
+	return ret;
+}
+
+/* Room for a row of this lane and kind. */
+static int64_t *new_row(struct writer *writer, struct rows *rows)
+{
+	size_t width = (size_t)layout_of(rows->kind)->count;
+
+	if (rows->count == rows->room) {
+		size_t room = rows->room ? rows->room * 2 : 64;
+
+		writer->bytes += (room - rows->room) * width * 8;
+		rows->at = mem_resize(rows->at, room * width * 8);
+		rows->room = room;
+	}
+	rows->dirty = true;
+	return rows->at + rows->count++ * width;
+}
+
+static void see_time(struct writer *writer, uint32_t lane, int64_t start_ns, int64_t end_ns)
+{
+	struct session *session = writer->store->session;
+	struct source *source = &session->sources.at[session->lanes.at[lane].source];
+
+	source->first_ns = start_ns < source->first_ns ? start_ns : source->first_ns;
+	source->last_ns = end_ns > source->last_ns ? end_ns : source->last_ns;
+}
+
+#define WRITER(sink) ((struct writer *)(void *)(sink))
+
+static int write_op(struct sink *sink, const struct op *op, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+	struct rows *rows = rows_of_lane(writer, op->lane, layout_op_kind(op->kind));
+	const struct session *session = sink->session;
+	bool same = op->kind == OP_KERNEL && op->key < session->keys.count &&
+		    session->keys.at[op->key].name == op->name;
+
+	see_time(writer, op->lane, op->start_ns, op->end_ns);
+	layout_op(op, same ? 0 : op->name, new_row(writer, rows));
+	return settle_up(writer, rows, err);
+}
+
+static int write_call(struct sink *sink, const struct call *call, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+	struct rows *rows = rows_of_lane(writer, call->lane, layout_call_kind(call->kind));
+
+	see_time(writer, call->lane, call->start_ns, call->end_ns);
+	layout_call(call, new_row(writer, rows));
+	return settle_up(writer, rows, err);
+}
+
+static int write_range(struct sink *sink, const struct range *range, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+	struct rows *rows = rows_of_lane(writer, range->lane, STORE_range);
+
+	see_time(writer, range->lane, range->start_ns, range->end_ns);
+	layout_range(range, new_row(writer, rows));
+	return settle_up(writer, rows, err);
+}
+
+/* The kinds that are an instant. */
+#define WRITE_INSTANT(type)                                                                   \
+	static int write_##type(struct sink *sink, const struct type *event, struct err *err) \
+	{                                                                                     \
+		struct writer *writer = WRITER(sink);                                         \
+		struct rows *rows = rows_of_lane(writer, event->lane, STORE_##type);          \
+                                                                                              \
+		see_time(writer, event->lane, event->time_ns, event->time_ns);                \
+		layout_##type(event, new_row(writer, rows));                                  \
+		return settle_up(writer, rows, err);                                          \
+	}
+WRITE_INSTANT(link)
+WRITE_INSTANT(alloc)
+WRITE_INSTANT(sample)
+WRITE_INSTANT(stall)
+WRITE_INSTANT(mark)
+
+static int write_counter(struct sink *sink, const struct counter *counter, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+	struct rows *rows = rows_of_lane(writer, counter->lane, STORE_counter);
+
+	layout_counter(counter, new_row(writer, rows));
+	return settle_up(writer, rows, err);
+}
+
+static const struct sink_ops writer_ops = {
+#define X(name) .name = write_##name,
+	SINK_LIST(X)
+#undef X
+};
+
+/* Hold PATH.part for us alone. A part that nobody holds is what a killed
+ * writer left: it makes way. */
+static int take_part(struct writer *writer, struct err *err)
+{
+	const char *part = writer->part;
+	struct buf side = { 0 };
+
+	writer->fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (writer->fd < 0)
+		return err_errno(err, "%s", part);
+	if (flock(writer->fd, LOCK_EX | LOCK_NB) < 0) {
+		own_closep(&writer->fd);
+		writer->fd = -1;
+		return err_set(err, ERR_BUSY, "%s: another process is writing it", part);
+	}
+	if (ftruncate(writer->fd, 0) < 0)
+		return err_errno(err, "%s", part);
+	for (int i = 0; i < 2; i++) {
+		buf_clear(&side);
+		buf_printf(&side, "%s%s", part, i ? "-shm" : "-wal");
+		(void)unlink(side.at);
+	}
+	buf_done(&side);
+	return 0;
+}
+
+static int create_tables(struct store *store, struct err *err)
+{
+	char sql[256];
+	int ret;
+
+	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+		       STORE_APPLICATION_ID, STORE_MAJOR * 1000 + STORE_MINOR);
+	ret = store_exec(store,
+			 "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
+			 "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;",
+			 err);
+	if (ret >= 0)
+		ret = store_exec(store, sql, err);
+	if (ret >= 0)
+		ret = tables_create(store, err);
+	if (ret >= 0)
+		ret = store_exec(store, "INSERT INTO meta VALUES('finished',0);", err);
+	return ret;
+}
+
+int store_create(const char *path, struct store **ret_store, struct err *err)
+{
+	OWN(store_closep) struct store *store = mem_zero(sizeof(*store));
+	struct writer *writer = mem_zero(sizeof(*writer));
+	struct buf part = { 0 };
+	int ret;
+
+	store->writer = writer;
+	store->path = mem_text(path);
+	store->session = session_new();
+	store->codec = chunk_codec_new();
+	buf_printf(&part, "%s.part", path);
+	writer->part = part.at;
+	writer->store = store;
+	writer->sink = (struct sink){ &writer_ops, store->session };
+	writer->next_rowid = 1;
+	writer->events_to_clock = CLOCK_EVERY;
+	writer->next_tail_ns = now_ns() + TAIL_INTERVAL_NS;
+	writer->column = mem_alloc(CHUNK_ROWS_MAX * sizeof(*writer->column));
+	writer->order = mem_alloc(2 * CHUNK_ROWS_MAX * sizeof(*writer->order));
+	ret = take_part(writer, err);
+	if (ret < 0)
+		return ret;
+	if (sqlite3_open_v2(writer->part, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+			    NULL) != SQLITE_OK)
+		return store_sql_error(store, err);
+	ret = create_tables(store, err);
+	if (ret >= 0)
+		ret = store_prepare(store, "INSERT OR REPLACE INTO chunk VALUES(?,?,?,?,?,?,?,?,?)",
+				    &writer->insert, err);
+	if (ret < 0)
+		return ret;
+	*ret_store = STEAL(store);
+	return 0;
+}
+
+int store_flush(struct store *store, struct err *err)
+{
+	return write_tails(store->writer, err);
+}
+
+int store_finish(struct store *store, struct err *err)
+{
+	struct writer *writer = store->writer;
+	int ret;
+
+	session_settle(store->session);
+	ret = write_all(writer, err);
+	if (ret >= 0) {
+		char sql[128];
+
+		(void)snprintf(sql, sizeof(sql),
+			       "REPLACE INTO meta VALUES('finished',1),"
+			       "('zero_utc_ns',%lld);",
+			       (long long)store->session->zero_utc_ns);
+		ret = store_exec(store, sql, err);
+	}
+	if (ret >= 0)
+		ret = commit(writer, err);
+	(void)sqlite3_finalize(writer->insert);
+	writer->insert = NULL;
+	if (ret >= 0)
+		ret = store_exec(store, "PRAGMA journal_mode=DELETE;", err);
+	if (ret < 0)
+		return ret;
+	(void)sqlite3_close(store->db);
+	store->db = NULL;
+	if (fsync(writer->fd) < 0 && errno != EINVAL)
+		return err_errno(err, "%s", writer->part);
+	if (rename(writer->part, store->path) < 0)
+		return err_errno(err, "%s", store->path);
+	writer->finished = true;
+	return 0;
+}
+
+struct session *store_session(struct store *store)
+{
+	return store->session;
+}
+
+struct sink *store_sink(struct store *store)
+{
+	return &store->writer->sink;
+}
+
+static void writer_free(struct writer *writer)
+{
+	if (!writer)
+		return;
+	for (size_t i = 0; i < writer->rows.count; i++)
+		free(writer->rows.at[i].at);
+	VEC_DONE(&writer->rows);
+	VEC_DONE(&writer->by_lane);
+	(void)sqlite3_finalize(writer->insert);
+	map_done(&writer->detail_numbers);
+	buf_done(&writer->blob);
+	buf_done(&writer->details);
+	free(writer->column);
+	free(writer->order);
+}
+
+void store_close(struct store *store)
+{
+	struct writer *writer;
+
+	if (!store)
+		return;
+	writer = store->writer;
+	writer_free(writer);
+	(void)sqlite3_finalize(store->fetch);
+	(void)sqlite3_close(store->db);
+	/* Not before SQLite is done: closing any descriptor of a file gives up
+	 * all locks that the process has on it. */
+	if (writer) {
+		own_closep(&writer->fd);
+		free(writer->part);
+		free(writer);
+	}
+	chunk_codec_free(store->codec);
+	session_free(store->session);
+	VEC_DONE(&store->chunks);
+	free(store->path);
+	free(store);
+}

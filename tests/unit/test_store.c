@@ -1,0 +1,435 @@
+/* The profile file: what goes in comes out, whatever happens to the file. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/chunk.h"
+#include "store/store.h"
+
+static char path[64];
+
+static const char *temp_path(void)
+{
+	(void)snprintf(path, sizeof(path), "/tmp/sonde-store-XXXXXX");
+	cr_assert(mkdtemp(path));
+	(void)strcat(path, "/p.sonde");
+	return path;
+}
+
+static void remove_temp(void)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf '%.*s'", (int)(strlen(path) - 8), path);
+	cr_assert_eq(system(command), 0);
+}
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* Of every size, extremes among them. */
+static int64_t random_i64(void)
+{
+	switch (random_u64() % 8) {
+	case 0:
+		return INT64_MIN;
+	case 1:
+		return INT64_MAX;
+	case 2:
+		return 0;
+	default:
+		return (int64_t)random_u64() >> random_u64() % 64;
+	}
+}
+
+Test(chunk, every_column_comes_back_equal)
+{
+	OWN(chunk_codec_freep) struct chunk_codec *codec = chunk_codec_new();
+	static int64_t in[3000], out[3000];
+
+	for (int round = 0; round < 300; round++) {
+		size_t count = 1 + random_u64() % 3000;
+		struct buf chunk = { 0 };
+		int64_t walk = random_i64();
+
+		for (size_t i = 0; i < count; i++) {
+			walk = (int64_t)((uint64_t)walk + random_u64() % 5000);
+			in[i] = round % 3 == 0   ? random_i64()
+				: round % 3 == 1 ? walk
+						 : (int64_t)(random_u64() % 40);
+		}
+		chunk_put(codec, &chunk, "a", in, count, false);
+		chunk_put(codec, &chunk, "b", in, count, true);
+		for (const char *name = "ab"; *name; name++) {
+			char text[2] = { *name, 0 };
+
+			cr_assert_geq(chunk_get(codec, (struct str){ chunk.at, chunk.len }, text,
+						count, out),
+				      0);
+			cr_assert(!memcmp(in, out, count * sizeof(*in)));
+		}
+		cr_assert_eq(
+			chunk_get(codec, (struct str){ chunk.at, chunk.len }, "none", count, out),
+			0);
+		buf_done(&chunk);
+	}
+}
+
+Test(chunk, damage_is_noticed_or_harmless)
+{
+	OWN(chunk_codec_freep) struct chunk_codec *codec = chunk_codec_new();
+	static int64_t in[500], out[70000];
+	struct buf chunk = { 0 };
+
+	for (int i = 0; i < 500; i++)
+		in[i] = i * 1000 + (int64_t)(random_u64() % 777);
+	chunk_put(codec, &chunk, "start", in, 500, false);
+	chunk_put_bytes(codec, &chunk, "details", "one\0two", 8);
+	for (int round = 0; round < 20000; round++) {
+		struct buf text = { 0 };
+		char *copy = malloc(chunk.len);
+		size_t len = random_u64() % (chunk.len + 1);
+
+		memcpy(copy, chunk.at, chunk.len);
+		for (uint64_t n = random_u64() % 4; n; n--)
+			copy[random_u64() % chunk.len] = (char)random_u64();
+		(void)chunk_get(codec, (struct str){ copy, len }, "start", 500, out);
+		(void)chunk_get_bytes(codec, (struct str){ copy, len }, "details", &text);
+		buf_done(&text);
+		free(copy);
+	}
+	buf_done(&chunk);
+}
+
+/* A session with a stream and a thread, and kernel keys 0 and 1. */
+static void fill_session(struct session *session)
+{
+	struct device device = { .ordinal = 0 };
+	struct kernel_key key = { .grid = { 1, 1, 1 } };
+	struct lane lane = { .kind = LANE_STREAM, .process = SESSION_NONE, .stream = 7, .tid = -1 };
+
+	(void)session_source(session, "test", "a");
+	device.uuid = intern_text(session->strings, "GPU-1");
+	lane.device = session_device(session, &device);
+	(void)session_lane(session, &lane);
+	lane.kind = LANE_THREAD;
+	lane.device = SESSION_NONE;
+	lane.process = session_process(session, 0, 4711);
+	lane.tid = 4712;
+	(void)session_lane(session, &lane);
+	key.name = intern_text(session->strings, "sgemm");
+	(void)session_key(session, &key);
+	key.name = intern_text(session->strings, "relu");
+	(void)session_key(session, &key);
+}
+
+static uint64_t op_sum(uint64_t start, uint64_t end, uint64_t name, uint64_t correlation,
+		       uint64_t bytes, const char *detail)
+{
+	uint64_t sum = start * 3 + end * 5 + name * 7 + correlation * 11 + bytes * 13;
+
+	for (; *detail; detail++)
+		sum = sum * 31 + (unsigned char)*detail;
+	return sum * 0x9e3779b97f4a7c15u;
+}
+
+/* Write `count` random kernels; the sum over them. */
+static uint64_t write_ops(struct store *store, int count, bool extreme)
+{
+	struct session *session = store_session(store);
+	uint64_t sum = 0;
+	int64_t time = 1000;
+
+	for (int i = 0; i < count; i++) {
+		char detail[32];
+		struct op op = { .kind = OP_KERNEL, .key = (uint32_t)(random_u64() % 2) };
+
+		time += (int64_t)(random_u64() % 9000) - 1000;
+		op.start_ns = extreme ? random_i64() : time;
+		op.end_ns = extreme ? random_i64() : time + (int64_t)(random_u64() % 100000);
+		op.name = random_u64() % 9 ? session->keys.at[op.key].name
+					   : intern_text(session->strings, "other");
+		op.correlation = random_u64() >> (extreme ? 0 : 30);
+		op.bytes = EVENT_UNKNOWN;
+		(void)snprintf(detail, sizeof(detail), "shape=%d", (int)(random_u64() % 50));
+		op.detail = session_detail(session, detail, strlen(detail));
+		sum += op_sum((uint64_t)op.start_ns, (uint64_t)op.end_ns, op.name, op.correlation,
+			      (uint64_t)op.bytes, detail);
+		cr_assert_eq(sink_op(store_sink(store), &op, NULL), 0);
+	}
+	return sum;
+}
+
+static uint64_t read_ops(struct store *store, int64_t *ret_count)
+{
+	struct store_query query = { .kinds = STORE_BIT(STORE_kernel), .columns = ~(uint64_t)0 };
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct store_batch batch;
+	uint64_t sum = 0;
+
+	*ret_count = 0;
+	cr_assert_eq(store_query_open(store, &query, &cursor, NULL), 0);
+	while (store_next(cursor, &batch, NULL) > 0) {
+		for (size_t i = 0; i < batch.count; i++) {
+			uint64_t start = (uint64_t)batch.col[COL_start][i];
+
+			cr_assert(!i || batch.col[COL_start][i - 1] <= batch.col[COL_start][i]);
+			sum += op_sum(start, start + (uint64_t)batch.col[COL_duration][i],
+				      (uint64_t)batch.col[COL_name][i],
+				      (uint64_t)batch.col[COL_correlation][i],
+				      (uint64_t)batch.col[COL_bytes][i],
+				      intern_get(store_session(store)->details,
+						 (uint32_t)batch.col[COL_detail][i], NULL));
+		}
+		*ret_count += (int64_t)batch.count;
+	}
+	return sum;
+}
+
+Test(store, what_goes_in_comes_out, .fini = remove_temp)
+{
+	const char *at = temp_path();
+
+	for (int extreme = 0; extreme < 2; extreme++) {
+		OWN(store_closep) struct store *in = NULL;
+		OWN(store_closep) struct store *out = NULL;
+		uint64_t sum;
+		int64_t count;
+		struct err err = { 0 };
+
+		cr_assert_eq(store_create(at, &in, &err), 0, "%s", err.line);
+		fill_session(store_session(in));
+		sum = write_ops(in, 150000, extreme);
+		cr_assert_eq(store_finish(in, &err), 0, "%s", err.line);
+		cr_assert_eq(store_open(at, &out, &err), 0, "%s", err.line);
+		cr_assert_eq(read_ops(out, &count), sum);
+		cr_assert_eq(count, 150000);
+		cr_assert_eq(store_count(out, STORE_kernel), 150000);
+		cr_assert_eq(store_damage(out), 0);
+		cr_assert_not(store_was_cut(out));
+		cr_assert_eq(store_session(out)->lanes.count, 2);
+		cr_assert_str_eq(
+			session_text(store_session(out), store_session(out)->devices.at[0].uuid),
+			"GPU-1");
+	}
+}
+
+Test(store, samples_keep_what_is_absent_absent, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	OWN(store_closep) struct store *out = NULL;
+	struct store_query query = { .kinds = STORE_BIT(STORE_sample) };
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct sample sample = { .time_ns = 5 };
+	struct store_batch batch;
+	double value;
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	sample_set(&sample, METRIC_power_w, 411.5);
+	sample_set(&sample, METRIC_proc_sm_pct, 0);
+	cr_assert_eq(sink_sample(store_sink(in), &sample, NULL), 0);
+	cr_assert_eq(store_finish(in, NULL), 0);
+	cr_assert_eq(store_open(path, &out, NULL), 0);
+	cr_assert_eq(store_query_open(out, &query, &cursor, NULL), 0);
+	cr_assert_eq(store_next(cursor, &batch, NULL), 1);
+	cr_assert_eq(batch.count, 1);
+	cr_assert(sample_get(&batch.samples[0], METRIC_power_w, &value) && value == 411.5);
+	cr_assert(sample_get(&batch.samples[0], METRIC_proc_sm_pct, &value) && value == 0);
+	cr_assert_not(sample_get(&batch.samples[0], METRIC_temp_c, &value));
+	cr_assert_eq(batch.samples[0].time_ns, 5);
+}
+
+Test(store, a_killed_writer_leaves_a_readable_part, .fini = remove_temp)
+{
+	const char *at = temp_path();
+	OWN(store_closep) struct store *out = NULL;
+	int64_t count;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct store *in = NULL;
+
+		if (store_create(at, &in, NULL) < 0)
+			_exit(1);
+		fill_session(store_session(in));
+		(void)write_ops(in, 70000, false);
+		if (store_flush(in, NULL) < 0)
+			_exit(1);
+		(void)write_ops(in, 10, false);
+		(void)raise(SIGKILL);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFSIGNALED(status));
+	cr_assert_eq(store_open(at, &out, NULL), 0);
+	(void)read_ops(out, &count);
+	cr_assert_eq(count, 70000);
+	cr_assert(store_was_cut(out));
+}
+
+Test(store, the_second_writer_is_told, .fini = remove_temp)
+{
+	const char *at = temp_path();
+	OWN(store_closep) struct store *first = NULL;
+	struct err err = { 0 };
+	int status;
+	pid_t pid;
+
+	cr_assert_eq(store_create(at, &first, NULL), 0);
+	pid = fork();
+	if (!pid) {
+		struct store *second = NULL;
+
+		_exit(store_create(at, &second, &err) == ERR_BUSY ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+}
+
+static void patch_file(const char *at, long offset, const void *bytes, size_t len)
+{
+	int fd = open(at, O_WRONLY);
+
+	cr_assert_eq(pwrite(fd, bytes, len, offset), (ssize_t)len);
+	(void)close(fd);
+}
+
+Test(store, a_newer_major_version_is_refused_and_a_newer_minor_read, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	OWN(store_closep) struct store *out = NULL;
+	static const unsigned char minor[] = { 0, 0, 0x03, 0xf1 }; /* 1009 */
+	static const unsigned char major[] = { 0, 0, 0x07, 0xd0 }; /* 2000 */
+	struct err err = { 0 };
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	(void)write_ops(in, 10, false);
+	cr_assert_eq(store_finish(in, NULL), 0);
+	patch_file(path, 60, minor, 4);
+	cr_assert_eq(store_open(path, &out, &err), 0, "%s", err.line);
+	store_close(STEAL(out));
+	patch_file(path, 60, major, 4);
+	cr_assert_eq(store_open(path, &out, &err), ERR_UNSUPPORTED);
+	cr_assert(strstr(err.line, "format 2.0, this sonde reads 1.x"), "%s", err.line);
+}
+
+Test(store, a_cut_or_scribbled_file_gives_what_is_readable_or_one_line, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	int opened = 0;
+	struct stat st;
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	(void)write_ops(in, 300000, false);
+	cr_assert_eq(store_finish(in, NULL), 0);
+	cr_assert_eq(stat(path, &st), 0);
+	for (int i = 0; i < 60; i++) {
+		char copy[80], command[256];
+		OWN(store_closep) struct store *out = NULL;
+		struct err err = { 0 };
+		int64_t count;
+
+		(void)snprintf(copy, sizeof(copy), "%s.x", path);
+		(void)snprintf(command, sizeof(command), "cp '%s' '%s'", path, copy);
+		cr_assert_eq(system(command), 0);
+		if (i % 2) {
+			cr_assert_eq(truncate(copy, (off_t)(random_u64() % (uint64_t)st.st_size)),
+				     0);
+		} else {
+			for (int n = 0; n < 20; n++) {
+				uint64_t junk = random_u64();
+
+				patch_file(copy, (long)(random_u64() % (uint64_t)(st.st_size - 8)),
+					   &junk, 8);
+			}
+		}
+		if (store_open(copy, &out, &err) < 0) {
+			cr_assert(err.line[0]);
+			continue;
+		}
+		(void)read_ops(out, &count);
+		cr_assert_leq(count, 300000);
+		opened += count > 0;
+	}
+	cr_assert_gt(opened, 5, "only %d of 60 gave anything", opened);
+}
+
+static int keep_row(void *arg, int count, const char *const *names, const char *const *values)
+{
+	char *text = arg;
+
+	(void)names;
+	for (int i = 0; values && i < count; i++) {
+		(void)strncat(text, values[i] ? values[i] : "NULL", 100);
+		(void)strcat(text, "|");
+	}
+	return 0;
+}
+
+Test(store, sql_joins_kernels_with_their_launches, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	char text[1000] = "";
+	struct err err = { 0 };
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct call call = { .lane = 1,
+				     .start_ns = (int64_t)i * 10,
+				     .end_ns = (int64_t)i * 10 + 5,
+				     .correlation = i };
+		struct op op = { .start_ns = (int64_t)i * 100,
+				 .end_ns = (int64_t)i * 100 + 7,
+				 .correlation = 4 - i,
+				 .key = 1,
+				 .bytes = EVENT_UNKNOWN };
+
+		op.name = store_session(in)->keys.at[1].name;
+		call.name = intern_text(store_session(in)->strings, "cudaLaunchKernel");
+		cr_assert_eq(sink_call(store_sink(in), &call, NULL), 0);
+		cr_assert_eq(sink_op(store_sink(in), &op, NULL), 0);
+	}
+	cr_assert_eq(store_finish(in, NULL), 0);
+	cr_assert_eq(store_sql(path,
+			       "SELECT k.start_ns, k.name, k.grid, k.stream, c.start_ns, c.name,"
+			       " c.tid, k.bytes FROM kernel k JOIN runtime c"
+			       " ON c.correlation = k.correlation WHERE k.start_ns > 150"
+			       " ORDER BY 1",
+			       keep_row, text, &err),
+		     0, "%s", err.line);
+	cr_assert_str_eq(text, "200|relu|1x1x1|7|20|cudaLaunchKernel|4712|NULL|"
+			       "300|relu|1x1x1|7|10|cudaLaunchKernel|4712|NULL|");
+}
+
+Test(store, sql_only_reads, .fini = remove_temp)
+{
+	static const char *const bad[] = {
+		"ATTACH 'x' AS y",   "DELETE FROM lane",           "PRAGMA user_version=3",
+		"CREATE TABLE t(a)", "SELECT load_extension('x')", "nonsense"
+	};
+	OWN(store_closep) struct store *in = NULL;
+	char text[100] = "";
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	cr_assert_eq(store_finish(in, NULL), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(store_sql(path, bad[i], keep_row, text, NULL), ERR_USAGE, "%s",
+			     bad[i]);
+}
