@@ -172,8 +172,8 @@ const char *scan_value(const char *at, const char *end, bool *ret_bad)
 	}
 	if (*at == '[' || *at == '{')
 		return scan_nested(at, end);
-	while (at < end && (scan_in_number(*at) || (*at >= 'a' && *at <= 'z') ||
-			    (*at >= 'A' && *at <= 'Z')))
+	while (at < end &&
+	       (scan_in_number(*at) || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z')))
 		at++;
 	*ret_bad = at == start;
 	return at < end && at > start ? at : NULL;

@@ -39,8 +39,8 @@ static inline const char *scan_quote(const char *at, const char *end)
 
 	for (; end - at >= 16; at += 16) {
 		__m128i text = _mm_loadu_si128((const __m128i *)(const void *)at);
-		__m128i hit = _mm_or_si128(_mm_cmpeq_epi8(text, quote),
-					   _mm_cmpeq_epi8(text, backslash));
+		__m128i hit =
+			_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash));
 		unsigned int mask = (unsigned int)_mm_movemask_epi8(hit);
 
 		if (mask)

@@ -39,7 +39,7 @@ struct kineto_track {
 	uint32_t stream_lane; /* last of those of (device, context, stream) */
 	int64_t device, context, stream;
 	uint32_t name;
-	bool xla_stream; /* its name says that it holds device work */
+	bool xla_stream;              /* its name says that it holds device work */
 	VEC(struct kineto_made) open; /* begun with "B" */
 };
 

@@ -26,8 +26,7 @@ static char *put(char *to, struct str text)
 
 static bool is_plain(const struct kineto_rest *rest)
 {
-	return rest->is_string ? !rest->escaped :
-				 !memchr(rest->value.at, '\n', rest->value.len);
+	return rest->is_string ? !rest->escaped : !memchr(rest->value.at, '\n', rest->value.len);
 }
 
 uint32_t kineto_detail(struct kineto *k, const struct kineto_event *event, bool with_cat)
@@ -69,5 +68,5 @@ uint32_t kineto_detail(struct kineto *k, const struct kineto_event *event, bool 
 		else
 			add_compact(text, rest->value);
 	}
-	return session_string(k->session, text->at, text->len);
+	return session_detail(k->session, text->at, text->len);
 }

@@ -187,8 +187,9 @@ static const struct kineto_key *key_get(struct kineto_parser *parser, struct str
 		return key;
 	}
 	key = arena_alloc(&parser->arena, sizeof(*key));
-	*key = (struct kineto_key){ { arena_text(&parser->arena, text.at, text.len), text.len },
-				    KINETO_REST, 0, in_args };
+	*key = (struct kineto_key){
+		{ arena_text(&parser->arena, text.at, text.len), text.len }, KINETO_REST, 0, in_args
+	};
 	map_put(&parser->keys, hash, (uintptr_t)key);
 	return key;
 }
@@ -247,8 +248,8 @@ static const char *parse_general(struct kineto_parser *parser, struct kineto_eve
 		const char *close;
 		bool escaped;
 
-		while (at < end && (*at == ',' || *at == ' ' || *at == '\n' || *at == '\t' ||
-				    *at == '\r'))
+		while (at < end &&
+		       (*at == ',' || *at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
 			at++;
 		if (at == end)
 			return NULL;
@@ -312,7 +313,8 @@ static uint32_t learn_step(struct kineto_parser *parser, uint32_t from, const st
 
 	for (uint32_t at = parser->edges.at[from].first; at; at = edge->next) {
 		edge = &parser->edges.at[at];
-		if (edge->len == len && edge->key == step->key && !memcmp(edge->gap, step->gap, len))
+		if (edge->len == len && edge->key == step->key &&
+		    !memcmp(edge->gap, step->gap, len))
 			return at;
 		siblings++;
 	}

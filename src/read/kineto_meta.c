@@ -86,8 +86,8 @@ static void device_field(struct kineto *k, struct str key, struct str value, str
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (str_is(key, fields[i].key))
-			(void)scan_to_fixed(value, 0, (int64_t *)(void *)((char *)facts +
-									  fields[i].offset));
+			(void)scan_to_fixed(value, 0,
+					    (int64_t *)(void *)((char *)facts + fields[i].offset));
 	}
 	if (str_is(key, "warpSize"))
 		(void)scan_to_fixed(value, 0, warp);
@@ -194,8 +194,8 @@ void kineto_meta(struct kineto *k, struct str key, struct str value)
 		}
 	} else if (is(value, '{')) {
 		members(k, key, value);
-	} else if (is(value, '[') && (str_is(key, "INFO") || str_is(key, "WARNING") ||
-				      str_is(key, "ERROR"))) {
+	} else if (is(value, '[') &&
+		   (str_is(key, "INFO") || str_is(key, "WARNING") || str_is(key, "ERROR"))) {
 		notes(k, key, value);
 	} else {
 		env(k, SESSION_NONE, key, value);

@@ -86,14 +86,16 @@ void kineto_copy_name(struct str name, struct op *op)
 		const char *text;
 		enum copy_kind kind;
 	} kinds[] = {
-		{ "HtoD", COPY_HTOD }, { "DtoH", COPY_DTOH }, { "DtoD", COPY_DTOD },
-		{ "HtoH", COPY_HTOH }, { "PtoP", COPY_PTOP }, { "HtoA", COPY_HTOD },
-		{ "AtoH", COPY_DTOH }, { "AtoA", COPY_DTOD }, { "AtoD", COPY_DTOD },
-		{ "DtoA", COPY_DTOD }, { "H2D", COPY_HTOD },  { "D2H", COPY_DTOH },
-		{ "D2D", COPY_DTOD },  { "P2P", COPY_PTOP },  { "H2H", COPY_HTOH },
-		{ "HostToDevice", COPY_HTOD },   { "DeviceToHost", COPY_DTOH },
-		{ "DeviceToDevice", COPY_DTOD }, { "HostToHost", COPY_HTOH },
-		{ "PeerToPeer", COPY_PTOP },
+		{ "HtoD", COPY_HTOD },         { "DtoH", COPY_DTOH },
+		{ "DtoD", COPY_DTOD },         { "HtoH", COPY_HTOH },
+		{ "PtoP", COPY_PTOP },         { "HtoA", COPY_HTOD },
+		{ "AtoH", COPY_DTOH },         { "AtoA", COPY_DTOD },
+		{ "AtoD", COPY_DTOD },         { "DtoA", COPY_DTOD },
+		{ "H2D", COPY_HTOD },          { "D2H", COPY_DTOH },
+		{ "D2D", COPY_DTOD },          { "P2P", COPY_PTOP },
+		{ "H2H", COPY_HTOH },          { "HostToDevice", COPY_HTOD },
+		{ "DeviceToHost", COPY_DTOH }, { "DeviceToDevice", COPY_DTOD },
+		{ "HostToHost", COPY_HTOH },   { "PeerToPeer", COPY_PTOP },
 	};
 	const char *where = str_find(name, "(");
 	struct str ends = { where, where ? name.len - (size_t)(where - name.at) : 0 };
@@ -156,9 +158,9 @@ static void make_call(struct kineto *k, const struct kineto_event *event,
 
 	made->kind = MADE_CALL;
 	*call = (struct call){ .kind = kind };
-	call->lane = kind == CALL_SYNC && kineto_has(event, KINETO_device) ?
-			     stream_of(k, event, track) :
-			     kineto_thread_lane(k, track);
+	call->lane = kind == CALL_SYNC && kineto_has(event, KINETO_device)
+			     ? stream_of(k, event, track)
+			     : kineto_thread_lane(k, track);
 	call->name = kineto_text(k, event->name, event->name_escaped);
 	call->correlation = positive(event, KINETO_correlation);
 	call->external = positive(event, KINETO_external);
@@ -176,8 +178,8 @@ static void make_range(struct kineto *k, const struct kineto_event *event,
 
 	made->kind = MADE_RANGE;
 	*range = (struct range){ .kind = kind };
-	range->lane = kind == RANGE_DEVICE ? stream_of(k, event, track) :
-					     kineto_thread_lane(k, track);
+	range->lane =
+		kind == RANGE_DEVICE ? stream_of(k, event, track) : kineto_thread_lane(k, track);
 	range->name = kineto_text(k, event->name, event->name_escaped);
 	range->external = positive(event, KINETO_external);
 	range->detail = kineto_detail(k, event, false);
@@ -189,10 +191,10 @@ static void make_mark(struct kineto *k, const struct kineto_event *event, uint32
 	made->kind = MADE_MARK;
 	made->mark = (struct mark){ .kind = MARK_TEXT, .lane = lane };
 	made->mark.name = kineto_text(k, event->name, event->name_escaped);
-	made->mark.detail = kineto_detail(k, event,
-					  event->cat != KINETO_CAT_NONE &&
-						  event->cat != KINETO_CAT_INSTANT &&
-						  event->cat != KINETO_CAT_EVENT);
+	made->mark.detail =
+		kineto_detail(k, event,
+			      event->cat != KINETO_CAT_NONE && event->cat != KINETO_CAT_INSTANT &&
+				      event->cat != KINETO_CAT_EVENT);
 }
 
 static bool is_step(const struct kineto_event *event)
@@ -336,11 +338,31 @@ static int take_complete(struct kineto *k, const struct kineto_event *event,
 	return ret;
 }
 
+static uint32_t *detail_of(struct kineto_made *made)
+{
+	switch (made->kind) {
+	case MADE_OP:
+		return &made->op.detail;
+	case MADE_CALL:
+		return &made->call.detail;
+	case MADE_RANGE:
+		return &made->range.detail;
+	default:
+		return &made->mark.detail;
+	}
+}
+
 static int take_begin(struct kineto *k, const struct kineto_event *event,
 		      struct kineto_track *track)
 {
 	struct kineto_made made;
+	int ret = flush_held(k);
+	uint32_t *detail;
+	const char *text;
+	size_t len;
 
+	if (ret < 0)
+		return ret;
 	if (track->open.count >= OPEN_MAX_TRACK || k->open_count >= OPEN_MAX) {
 		k->loss[LOSS_unmatched_ends]++;
 		make_mark(k, event, kineto_thread_lane(k, track), &made);
@@ -349,6 +371,10 @@ static int take_begin(struct kineto *k, const struct kineto_event *event,
 	}
 	make(k, event, track, &made);
 	set_times(&made, event->num[KINETO_ts], event->num[KINETO_ts]);
+	/* Details don't outlive the next event of the sink; strings do. */
+	detail = detail_of(&made);
+	text = intern_get(k->session->details, *detail, &len);
+	*detail = session_string(k->session, text, len);
 	*VEC_ADD(&track->open) = made;
 	k->open_count++;
 	return 0;
@@ -357,8 +383,13 @@ static int take_begin(struct kineto *k, const struct kineto_event *event,
 static int take_end(struct kineto *k, const struct kineto_event *event, struct kineto_track *track)
 {
 	struct kineto_made *made;
-	uint32_t detail = kineto_detail(k, event, false);
+	int ret = flush_held(k);
+	uint32_t *detail;
+	const char *text;
+	size_t len;
 
+	if (ret < 0)
+		return ret;
 	if (!track->open.count) {
 		k->loss[LOSS_unmatched_ends]++;
 		k->loss[LOSS_dropped]++;
@@ -368,12 +399,9 @@ static int take_end(struct kineto *k, const struct kineto_event *event, struct k
 	k->open_count--;
 	set_times(made, start_of(made), event->num[KINETO_ts]);
 	count_times(k, start_of(made), event->num[KINETO_ts]);
-	if (made->kind == MADE_CALL && !made->call.detail)
-		made->call.detail = detail;
-	else if (made->kind == MADE_RANGE && !made->range.detail)
-		made->range.detail = detail;
-	else if (made->kind == MADE_OP && !made->op.detail)
-		made->op.detail = detail;
+	detail = detail_of(made);
+	text = intern_get(k->session->strings, *detail, &len);
+	*detail = len ? session_detail(k->session, text, len) : kineto_detail(k, event, false);
 	return put(k, made);
 }
 
@@ -408,8 +436,7 @@ static uint32_t some_lane(struct kineto *k, struct kineto_track *track)
 	return kineto_thread_lane(k, track);
 }
 
-static int take_flow(struct kineto *k, const struct kineto_event *event,
-		     struct kineto_track *track)
+static int take_flow(struct kineto *k, const struct kineto_event *event, struct kineto_track *track)
 {
 	struct link link = { .kind = LINK_OTHER };
 	const struct kineto_id *id = &event->id[KINETO_id];
@@ -443,9 +470,9 @@ static int take_alloc(struct kineto *k, const struct kineto_event *event,
 	alloc.allocated_bytes = kineto_num(event, KINETO_allocated, EVENT_UNKNOWN);
 	alloc.reserved_bytes = kineto_num(event, KINETO_reserved, EVENT_UNKNOWN);
 	/* Device type 0 is the host; torch/csrc DeviceType.h. */
-	alloc.device = kineto_num(event, KINETO_device_type, -1) == 0 ?
-			       -1 :
-			       kineto_num(event, KINETO_device_id, EVENT_UNKNOWN);
+	alloc.device = kineto_num(event, KINETO_device_type, -1) == 0
+			       ? -1
+			       : kineto_num(event, KINETO_device_id, EVENT_UNKNOWN);
 	count_times(k, alloc.time_ns, alloc.time_ns);
 	return ret < 0 ? ret : sink_alloc(k->sink, &alloc, k->err);
 }
@@ -512,14 +539,14 @@ int kineto_flush(struct kineto *k)
 			/* When it ended is unknown: its beginning stays as an instant. */
 			mark.mark = (struct mark){
 				.kind = MARK_TEXT,
-				.lane = made->kind == MADE_OP	 ? made->op.lane :
-					made->kind == MADE_CALL	 ? made->call.lane :
-					made->kind == MADE_RANGE ? made->range.lane :
-								   made->mark.lane,
-				.name = made->kind == MADE_OP	 ? made->op.name :
-					made->kind == MADE_CALL	 ? made->call.name :
-					made->kind == MADE_RANGE ? made->range.name :
-								   made->mark.name,
+				.lane = made->kind == MADE_OP      ? made->op.lane
+					: made->kind == MADE_CALL  ? made->call.lane
+					: made->kind == MADE_RANGE ? made->range.lane
+								   : made->mark.lane,
+				.name = made->kind == MADE_OP      ? made->op.name
+					: made->kind == MADE_CALL  ? made->call.name
+					: made->kind == MADE_RANGE ? made->range.name
+								   : made->mark.name,
 				.time_ns = start_of(made),
 			};
 			k->loss[LOSS_unmatched_ends]++;

@@ -54,7 +54,8 @@ static inline const char *take_fixed(struct kineto_event *event, const struct ki
 				     const char *at, const char *end)
 {
 	int digits = key->type == KINETO_NS ? 3 : 0;
-	const char *behind = end - at >= 40 ? fixed_fast(at, digits, &event->num[key->field]) : NULL;
+	const char *behind =
+		end - at >= 40 ? fixed_fast(at, digits, &event->num[key->field]) : NULL;
 
 	if (!behind) {
 		behind = number_end(at, end);
@@ -97,8 +98,8 @@ static inline const char *take_string(struct kineto_event *event, const struct k
 				      const char *at, const char *end, bool loose)
 {
 	bool escaped;
-	const char *close = loose ? scan_string_loose(at + 1, end, true, &escaped) :
-				    scan_string(at + 1, end, &escaped);
+	const char *close = loose ? scan_string_loose(at + 1, end, true, &escaped)
+				  : scan_string(at + 1, end, &escaped);
 	struct str value;
 
 	if (!close)

@@ -44,7 +44,9 @@ static void word_dims(struct str words, const char *name, int32_t dims[3])
 static void kernel(struct kineto *k, const struct kineto_event *event, struct op *op)
 {
 	const struct kineto_rest *rest = kineto_rest_find(event, "kernel_details");
-	struct kernel_key key = { .name = op->name, .shared_bytes = -1, .registers = -1,
+	struct kernel_key key = { .name = op->name,
+				  .shared_bytes = -1,
+				  .registers = -1,
 				  .theoretical_occupancy_pct = -1 };
 	int64_t fixed, dynamic, value;
 

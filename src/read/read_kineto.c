@@ -64,12 +64,12 @@ static int peek(struct walk *walk, char *ret)
 /* Does an event begin with the brace at `at`? Its keys are few. */
 static bool is_event(const char *start, const char *at, const char *end)
 {
-	static const char *const keys[] = { "\"ph\"", "\"name\"", "\"cat\"", "\"pid\"",
-					    "\"tid\"", "\"ts\"", "\"args\"" };
+	static const char *const keys[] = { "\"ph\"",  "\"name\"", "\"cat\"", "\"pid\"",
+					    "\"tid\"", "\"ts\"",   "\"args\"" };
 	const char *before = at - 1;
 
-	while (before > start && (*before == ' ' || *before == '\n' || *before == '\r' ||
-				  *before == '\t'))
+	while (before > start &&
+	       (*before == ' ' || *before == '\n' || *before == '\r' || *before == '\t'))
 		before--;
 	if (before < start || (*before != ',' && *before != '['))
 		return false;
@@ -309,8 +309,8 @@ static int read_member(struct walk *walk)
 static int find_events(struct walk *walk)
 {
 	static const char wanted[] = "\"traceEvents\"";
-	const char *found = memmem(walk->at, (size_t)(walk->end - walk->at), wanted,
-				   sizeof(wanted) - 1);
+	const char *found =
+		memmem(walk->at, (size_t)(walk->end - walk->at), wanted, sizeof(wanted) - 1);
 
 	walk->k->loss[LOSS_malformed]++;
 	if (!found || walk->any_array) {
@@ -362,20 +362,18 @@ static int read_file(struct walk *walk)
 	else if (ret > 0 && c == '[')
 		ret = read_events(walk);
 	else
-		return err_set(walk->k->err, ERR_FORMAT, "%s: no JSON",
-			       input_name(walk->k->input));
+		return err_set(walk->k->err, ERR_FORMAT, "%s: no JSON", input_name(walk->k->input));
 	if (ret < 0)
 		return ret;
 	ret = kineto_flush(walk->k);
 	if (ret < 0)
 		return ret;
-	if (!walk->any_array ||
-	    (walk->k->loss[LOSS_seen] == walk->k->loss[LOSS_dropped] &&
-	     (walk->cut || walk->k->loss[LOSS_dropped])))
-		return err_set(walk->k->err, ERR_FORMAT, "%s: at byte %lld: no trace event so far",
-			       input_name(walk->k->input),
-			       (long long)(input_offset(walk->k->input) +
-					   (walk->at - walk->start)));
+	if (!walk->any_array || (walk->k->loss[LOSS_seen] == walk->k->loss[LOSS_dropped] &&
+				 (walk->cut || walk->k->loss[LOSS_dropped])))
+		return err_set(
+			walk->k->err, ERR_FORMAT, "%s: at byte %lld: no trace event so far",
+			input_name(walk->k->input),
+			(long long)(input_offset(walk->k->input) + (walk->at - walk->start)));
 	return 0;
 }
 
@@ -463,7 +461,8 @@ static int kineto_probe(const char *at, size_t len)
 		return 95;
 	if (str_find(text, "\"deviceProperties\"") || str_find(text, "\"distributedInfo\""))
 		return 90;
-	return str_find(text, "\"displayTimeUnit\"") || str_find(text, "\"schemaVersion\"") ? 50 : 0;
+	return str_find(text, "\"displayTimeUnit\"") || str_find(text, "\"schemaVersion\"") ? 50
+											    : 0;
 }
 
 const struct reader reader_kineto = {
