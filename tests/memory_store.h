@@ -220,6 +220,15 @@ const char *store_path(const struct store *store)
 	return "memory";
 }
 
+int64_t store_count(struct store *store, enum store_kind kind)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < store->rows.count; i++)
+		count += store->rows.at[i].kind == kind;
+	return count;
+}
+
 int store_query_open(struct store *store, const struct store_query *query,
 		     struct store_cursor **ret_cursor, struct err *err)
 {

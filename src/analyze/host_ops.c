@@ -188,11 +188,12 @@ static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t
 	const struct tl_calls *calls = &sweep->timeline->calls;
 	size_t depth = sweep->stack.count;
 	enum phase phase = depth ? sweep->stack.at[depth - 1].phase : PHASE_OTHER;
-	int64_t gpu_ns = calls->gpu_ns[call];
+	int64_t gpu_ns;
 	struct level *op;
 
 	if (calls->first_op[call] == TL_NONE)
 		return;
+	gpu_ns = call_gpu_ns(sweep->timeline, call);
 	if (sweep->tiny[calls->first_op[call]])
 		sweep_readback(sweep, lane, call);
 	sweep->phases[phase].gpu_ns = add_ns(sweep->phases[phase].gpu_ns, gpu_ns);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/array.h"
 #include "base/mem.h"
 
 struct sorter {
@@ -47,7 +48,7 @@ void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_
 
 	if (count < 2 || run_end(&by, list, 0, count) == count)
 		return;
-	spare = mem_alloc(count * sizeof(*spare));
+	spare = array_new(count * sizeof(*spare));
 	to = spare;
 	for (bool more = true; more;) {
 		more = false;

@@ -18,6 +18,7 @@
 
 #include "analyze/facts.h"
 #include "base/interval.h"
+#include "base/map.h"
 #include "store/store.h"
 
 #define TIME_LIMIT_NS (INT64_MAX / 2)
@@ -44,8 +45,8 @@ struct tl_ops {
 	int64_t *start, *end;
 	uint32_t *key; /* kernel key; of others the name */
 	uint32_t *segment;
-	uint32_t *call;        /* the call that launched it, TL_NONE, TL_BEFORE */
-	uint64_t *correlation; /* until the join */
+	uint32_t *call; /* the call that launched it, TL_NONE, TL_BEFORE; until the join the
+			   correlation, see struct tl_wide */
 	VEC(struct tl_segment) segments;
 	VEC(struct tl_copy) copies;
 };
@@ -55,11 +56,11 @@ struct tl_calls {
 	size_t count, room;
 	int64_t *start, *end;
 	uint32_t *name;
-	uint32_t *first_op;    /* the first op that it launched, TL_NONE */
-	int64_t *gpu_ns;       /* of all ops that it launched */
-	bool *waits;           /* the host waits in it for the device: a synchronising call, or a
-				  copy with pageable memory, which goes through a staging buffer */
-	uint64_t *correlation; /* until the join */
+	uint32_t *first_op; /* the first op that it launched, TL_NONE; until the join the
+			       correlation */
+	struct map gpu_ns;  /* of all ops that it launched, where it launched several */
+	bool *waits;        /* the host waits in it for the device: a synchronising call, or a
+			       copy with pageable memory, which goes through a staging buffer */
 	VEC(struct tl_segment) segments; /* one for each lane; kind without meaning */
 };
 
@@ -100,6 +101,17 @@ struct tl_range {
 	enum range_kind kind;
 };
 
+/*
+ * Correlations in 32 bits: CUPTI's are. Those of TL_WIDE and more are numbered
+ * as they come, from TL_WIDE on.
+ */
+#define TL_WIDE UINT32_C(0xc0000000)
+
+struct tl_wide {
+	struct map number;    /* by correlation */
+	VEC(uint64_t) values; /* by number - TL_WIDE */
+};
+
 /* A tiny copy to the host that the host waits for. */
 struct tl_readback {
 	uint32_t op;   /* ascending after readbacks_sort */
@@ -112,8 +124,9 @@ struct timeline {
 	int64_t *shift_ns; /* source time to session time, by source */
 	struct tl_ops ops;
 	struct tl_calls calls;
-	struct tl_device *devices;   /* as session.devices */
-	uint32_t name_count;         /* string ids are below this */
+	struct tl_device *devices; /* as session.devices */
+	uint32_t name_count;       /* string ids are below this */
+	struct tl_wide wide;
 	int64_t *source_calls;       /* runtime and driver calls, by source */
 	uint64_t *least_correlation; /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
@@ -238,6 +251,9 @@ void cursor_init(struct cursor *cursor, const struct timeline *timeline,
  * *ret_until: up to when that stays so (INT64_MAX: for good). */
 const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns, int64_t *ret_until);
 void cursor_done(struct cursor *cursor);
+
+/* Device time of all that a call launched. */
+int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call);
 
 /* The parts of analyze_timeline and analyze_host. */
 void device_times(struct timeline *timeline, struct facts *facts);

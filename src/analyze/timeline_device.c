@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/array.h"
 #include "analyze/order.h"
 
 /* A kernel shorter than this costs the host more to launch than the device to
@@ -120,7 +121,7 @@ static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_
 			       size_t queued)
 {
 	const struct tl_ops *ops = &timeline->ops;
-	int64_t *launched = mem_alloc((queued + 1) * sizeof(*launched));
+	int64_t *launched = array_new((queued + 1) * sizeof(*launched));
 	size_t count = 0, next = 0, done = 0;
 	int64_t most = 0;
 

@@ -11,20 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/array.h"
 #include "analyze/order.h"
 
 /* A table may have this many slots for each call, and so many in all (256 MiB). */
-static const uint64_t SLOTS_A_CALL = 16;
-static const uint64_t SLOTS_LIMIT = 1 << 26;
+static const uint32_t SLOTS_LIMIT = 1 << 26;
+static const int64_t SLOTS_A_CALL = 16;
 
 struct pair {
-	uint64_t correlation;
+	uint32_t correlation;
 	uint32_t call;
 };
 
 /* The calls of one source by correlation. */
 struct by_correlation {
-	uint64_t least, most;
+	uint32_t least, most;
 	uint32_t *table; /* call + 1 by correlation - least; NULL: use pairs */
 	struct pair *pairs;
 	size_t pair_count;
@@ -42,14 +43,15 @@ static int by_pair(const void *a, const void *b)
 static void index_calls(const struct timeline *timeline, uint32_t source, struct by_correlation *by)
 {
 	const struct tl_calls *calls = &timeline->calls;
-	uint64_t count = (uint64_t)timeline->source_calls[source], range;
+	int64_t count = timeline->source_calls[source];
+	uint32_t range;
 
-	by->least = UINT64_MAX;
+	by->least = UINT32_MAX;
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		const struct tl_segment *segment = &calls->segments.at[s];
 
 		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
-			uint64_t id = calls->correlation[segment->first + i];
+			uint32_t id = calls->first_op[segment->first + i];
 
 			if (id && id < by->least)
 				by->least = id;
@@ -60,16 +62,16 @@ static void index_calls(const struct timeline *timeline, uint32_t source, struct
 	if (by->least > by->most)
 		return;
 	range = by->most - by->least + 1;
-	if (range && range <= SLOTS_LIMIT && range <= count * SLOTS_A_CALL + 4096)
-		by->table = mem_zero(range * sizeof(*by->table));
+	if (range <= SLOTS_LIMIT && range <= count * SLOTS_A_CALL + 4096)
+		by->table = array_zero(range * sizeof(*by->table));
 	else
-		by->pairs = mem_alloc(count * sizeof(*by->pairs));
+		by->pairs = array_new((size_t)count * sizeof(*by->pairs));
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		const struct tl_segment *segment = &calls->segments.at[s];
 
 		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
 			uint32_t call = segment->first + (uint32_t)i;
-			uint64_t id = calls->correlation[call];
+			uint32_t id = calls->first_op[call];
 
 			if (!id)
 				continue;
@@ -83,7 +85,7 @@ static void index_calls(const struct timeline *timeline, uint32_t source, struct
 		qsort(by->pairs, by->pair_count, sizeof(*by->pairs), by_pair);
 }
 
-static uint32_t find_call(const struct by_correlation *by, uint64_t id)
+static uint32_t find_call(const struct by_correlation *by, uint32_t id)
 {
 	size_t low = 0, high = by->pair_count;
 
@@ -103,27 +105,39 @@ static uint32_t find_call(const struct by_correlation *by, uint64_t id)
 									: TL_NONE;
 }
 
+/* Without a call an op may have been launched before all that was recorded. */
+static bool older(const struct timeline *timeline, uint32_t source, uint32_t id)
+{
+	uint64_t correlation = id < TL_WIDE ? id : timeline->wide.values.at[id - TL_WIDE];
+
+	return correlation < timeline->least_correlation[source];
+}
+
 static void join_source(struct timeline *timeline, uint32_t source)
 {
 	struct tl_ops *ops = &timeline->ops;
 	struct by_correlation by = { 0 };
 
 	index_calls(timeline, source, &by);
-	for (size_t s = 0; by.least <= by.most && s < ops->segments.count; s++) {
+	for (size_t s = 0; s < ops->segments.count; s++) {
 		const struct tl_segment *segment = &ops->segments.at[s];
 
 		for (size_t i = 0; segment->source == source && i < segment->count; i++) {
-			uint64_t id = ops->correlation[segment->first + i];
+			uint32_t *call = &ops->call[segment->first + i], id = *call;
 
-			if (id)
-				ops->call[segment->first + i] = find_call(&by, id);
+			*call = id ? find_call(&by, id) : TL_NONE;
+			if (*call == TL_NONE && timeline->source_calls[source] &&
+			    older(timeline, source, id))
+				*call = TL_BEFORE;
 		}
 	}
 	free(by.table);
 	free(by.pairs);
 }
 
-static void mark_before(struct timeline *timeline)
+/* Streams keep the order of launches: what ran after an op whose call was recorded
+ * was not launched before. Of an op without correlation nothing else is known. */
+static void confirm_before(struct timeline *timeline)
 {
 	struct tl_ops *ops = &timeline->ops;
 	size_t lanes = timeline->session->lanes.count;
@@ -134,20 +148,13 @@ static void mark_before(struct timeline *timeline)
 	for (size_t i = 0; i < ops->count; i++) {
 		uint32_t lane = op_segment(timeline, (uint32_t)i)->lane;
 
-		if (ops->call[i] != TL_NONE && ops->start[i] < first[lane])
+		if (ops->call[i] < TL_BEFORE && ops->start[i] < first[lane])
 			first[lane] = ops->start[i];
 	}
-	for (size_t i = 0; i < ops->count; i++) {
-		const struct tl_segment *segment = op_segment(timeline, (uint32_t)i);
-		uint64_t id = ops->correlation[i];
-
-		if (ops->call[i] != TL_NONE || !timeline->source_calls[segment->source] ||
-		    ops->start[i] >= first[segment->lane])
-			continue;
-		if (id ? id < timeline->least_correlation[segment->source]
-		       : first[segment->lane] != INT64_MAX)
-			ops->call[i] = TL_BEFORE;
-	}
+	for (size_t i = 0; i < ops->count; i++)
+		if (ops->call[i] == TL_BEFORE &&
+		    ops->start[i] >= first[op_segment(timeline, (uint32_t)i)->lane])
+			ops->call[i] = TL_NONE;
 	free(first);
 }
 
@@ -175,38 +182,61 @@ static void mark_waits(struct timeline *timeline)
 	free(known);
 }
 
-void timeline_join(struct timeline *timeline)
+/* What each call launched: its first op, and the sum where there are several. */
+static void launched(struct timeline *timeline)
 {
 	struct tl_ops *ops = &timeline->ops;
 	struct tl_calls *calls = &timeline->calls;
+
+	for (size_t i = 0; i < ops->count; i++) {
+		uint32_t call = ops->call[i], first;
+		uint64_t *sum;
+
+		if (call >= TL_BEFORE)
+			continue;
+		first = calls->first_op[call];
+		if (first == TL_NONE) {
+			calls->first_op[call] = (uint32_t)i;
+			continue;
+		}
+		sum = map_find(&calls->gpu_ns, call);
+		map_put(&calls->gpu_ns, call,
+			(uint64_t)add_ns(sum ? (int64_t)*sum : ops->end[first] - ops->start[first],
+					 ops->end[i] - ops->start[i]));
+		if (ops->start[i] < ops->start[first])
+			calls->first_op[call] = (uint32_t)i;
+	}
+}
+
+int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call)
+{
+	uint32_t op = timeline->calls.first_op[call];
+	const uint64_t *sum;
+
+	if (op == TL_NONE)
+		return 0;
+	sum = timeline->calls.gpu_ns.count ? map_find(&timeline->calls.gpu_ns, call) : NULL;
+	return sum ? (int64_t)*sum : timeline->ops.end[op] - timeline->ops.start[op];
+}
+
+void timeline_join(struct timeline *timeline)
+{
+	struct tl_ops *ops = &timeline->ops;
 	bool *seen = mem_zero(timeline->session->sources.count + 1);
 
 	for (size_t i = 0; i < ops->segments.count; i++) {
 		uint32_t source = ops->segments.at[i].source;
 
-		if (!seen[source] && timeline->source_calls[source])
+		if (!seen[source])
 			join_source(timeline, source);
 		seen[source] = true;
 	}
 	free(seen);
-	mark_before(timeline);
-	free(ops->correlation);
-	ops->correlation = NULL;
-	free(calls->correlation);
-	calls->correlation = NULL;
-	calls->gpu_ns = mem_zero((calls->count + 1) * sizeof(*calls->gpu_ns));
-	calls->first_op = mem_alloc((calls->count + 1) * sizeof(*calls->first_op));
-	memset(calls->first_op, 0xff, (calls->count + 1) * sizeof(*calls->first_op));
-	for (size_t i = 0; i < ops->count; i++) {
-		uint32_t call = ops->call[i];
-
-		if (call >= TL_BEFORE)
-			continue;
-		calls->gpu_ns[call] = add_ns(calls->gpu_ns[call], ops->end[i] - ops->start[i]);
-		if (calls->first_op[call] == TL_NONE ||
-		    ops->start[i] < ops->start[calls->first_op[call]])
-			calls->first_op[call] = (uint32_t)i;
-	}
+	confirm_before(timeline);
+	if (timeline->calls.count)
+		memset(timeline->calls.first_op, 0xff,
+		       timeline->calls.count * sizeof(*timeline->calls.first_op));
+	launched(timeline);
 	mark_waits(timeline);
 }
 
@@ -232,7 +262,7 @@ static void device_launches(struct timeline *timeline, size_t *counts)
 		for (size_t d = 0; !fill && d < timeline->session->devices.count; d++)
 			if (counts[d])
 				timeline->devices[d].launches =
-					mem_alloc(counts[d] * sizeof(uint32_t));
+					array_new(counts[d] * sizeof(uint32_t));
 	}
 }
 
@@ -246,7 +276,7 @@ void timeline_devices(struct timeline *timeline)
 		counts[ops->segments.at[s].device] += ops->segments.at[s].count;
 	for (size_t d = 0; d < devices; d++)
 		if (counts[d])
-			timeline->devices[d].order = mem_alloc(counts[d] * sizeof(uint32_t));
+			timeline->devices[d].order = array_new(counts[d] * sizeof(uint32_t));
 	for (size_t s = 0; s < ops->segments.count; s++) {
 		const struct tl_segment *segment = &ops->segments.at[s];
 		struct tl_device *device = &timeline->devices[segment->device];

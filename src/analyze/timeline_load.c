@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/array.h"
 #include "analyze/order.h"
 
 /* Ids are 32 bits and TL_NONE and TL_BEFORE are taken. */
@@ -47,15 +48,15 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->ops.key);
 	free(timeline->ops.segment);
 	free(timeline->ops.call);
-	free(timeline->ops.correlation);
 	VEC_DONE(&timeline->ops.segments);
 	VEC_DONE(&timeline->ops.copies);
 	free(timeline->calls.start);
 	free(timeline->calls.end);
 	free(timeline->calls.name);
 	free(timeline->calls.first_op);
-	free(timeline->calls.gpu_ns);
-	free(timeline->calls.correlation);
+	map_done(&timeline->calls.gpu_ns);
+	map_done(&timeline->wide.number);
+	VEC_DONE(&timeline->wide.values);
 	VEC_DONE(&timeline->calls.segments);
 	for (size_t i = 0; timeline->devices && i < timeline->session->devices.count; i++) {
 		free(timeline->devices[i].order);
@@ -84,7 +85,8 @@ static int room(size_t count, size_t more, size_t *room, struct err *err)
 	return 1;
 }
 
-#define GROW(array, n) (array) = mem_resize((array), (n) * sizeof(*(array)))
+#define GROW(array, used, n) \
+	(array) = array_resize((array), (used) * sizeof(*(array)), (n) * sizeof(*(array)))
 
 int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 {
@@ -92,12 +94,11 @@ int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 
 	if (grow <= 0)
 		return grow;
-	GROW(ops->start, ops->room);
-	GROW(ops->end, ops->room);
-	GROW(ops->key, ops->room);
-	GROW(ops->segment, ops->room);
-	GROW(ops->call, ops->room);
-	GROW(ops->correlation, ops->room);
+	GROW(ops->start, ops->count, ops->room);
+	GROW(ops->end, ops->count, ops->room);
+	GROW(ops->key, ops->count, ops->room);
+	GROW(ops->segment, ops->count, ops->room);
+	GROW(ops->call, ops->count, ops->room);
 	return 0;
 }
 
@@ -107,10 +108,10 @@ int calls_room(struct tl_calls *calls, size_t count, struct err *err)
 
 	if (grow <= 0)
 		return grow;
-	GROW(calls->start, calls->room);
-	GROW(calls->end, calls->room);
-	GROW(calls->name, calls->room);
-	GROW(calls->correlation, calls->room);
+	GROW(calls->start, calls->count, calls->room);
+	GROW(calls->end, calls->count, calls->room);
+	GROW(calls->name, calls->count, calls->room);
+	GROW(calls->first_op, calls->count, calls->room);
 	return 0;
 }
 
@@ -128,6 +129,22 @@ void timeline_time(const struct timeline *timeline, uint32_t source, int64_t sta
 
 	*ret_start = from;
 	*ret_end = duration > 0 ? clamp_ns(add_ns(from, duration)) : from;
+}
+
+static uint32_t narrow(struct tl_wide *wide, uint64_t correlation)
+{
+	uint64_t *number;
+
+	if (correlation < TL_WIDE)
+		return (uint32_t)correlation;
+	number = map_find(&wide->number, correlation);
+	if (number)
+		return (uint32_t)*number;
+	if (wide->values.count >= TL_BEFORE - TL_WIDE)
+		return 0;
+	map_put(&wide->number, correlation, TL_WIDE + wide->values.count);
+	*VEC_ADD(&wide->values) = correlation;
+	return (uint32_t)(TL_WIDE + wide->values.count - 1);
 }
 
 /* The lane of a batch, NULL if the file is wrong about it. */
@@ -159,8 +176,7 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 			      batch->col[COL_duration][i], &ops->start[at], &ops->end[at]);
 		ops->key[at] = id < limit ? (uint32_t)id : 0;
 		ops->segment[at] = segment_index;
-		ops->call[at] = TL_NONE;
-		ops->correlation[at] = correlation ? (uint64_t)correlation[i] : 0;
+		ops->call[at] = correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
 	}
 	for (size_t i = 0; batch->kind == STORE_memcpy && i < batch->count; i++) {
 		struct tl_copy *copy = VEC_ADD(&ops->copies);
@@ -191,6 +207,21 @@ static struct tl_segment *segment_for(const struct lane *lane, const struct stor
 	return last;
 }
 
+/* As many events as the file says it has: believed only so far, as it costs
+ * memory. */
+static size_t expected(struct store *store, uint32_t kinds)
+{
+	enum { BELIEVED = 1 << 25 };
+	int64_t count = 0;
+
+	for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+		if (kinds & STORE_BIT(kind))
+			count = add_ns(count, store_count(store, kind));
+	if (count < 0)
+		return 0;
+	return count < BELIEVED ? (size_t)count : BELIEVED;
+}
+
 int timeline_load_ops(struct timeline *timeline, struct store *store, struct err *err)
 {
 	struct store_query query = {
@@ -207,7 +238,8 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 	struct store_batch batch;
 	int got;
 
-	if (store_query_open(store, &query, &cursor, err) < 0)
+	if (store_query_open(store, &query, &cursor, err) < 0 ||
+	    ops_room(ops, expected(store, query.kinds), err) < 0)
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0) {
 		const struct lane *lane = lane_of(timeline, batch.lane);
@@ -246,13 +278,12 @@ static void calls_sort(struct tl_calls *calls, const struct tl_segment *segment)
 	if (!sorted) {
 		int64_t *spare = mem_alloc(count * sizeof(*spare));
 		uint32_t *spare32 = (uint32_t *)spare;
-		uint64_t *spare_u64 = (uint64_t *)spare;
 
 		order_sort(order, count, calls->start + first, calls->end + first);
 		PERMUTE(calls->start + first, order, count, spare);
 		PERMUTE(calls->end + first, order, count, spare);
 		PERMUTE(calls->name + first, order, count, spare32);
-		PERMUTE(calls->correlation + first, order, count, spare_u64);
+		PERMUTE(calls->first_op + first, order, count, spare32);
 		free(spare);
 	}
 	free(order);
@@ -272,9 +303,10 @@ static void calls_batch(struct timeline *timeline, const struct store_batch *bat
 		timeline_time(timeline, lane->source, batch->col[COL_start][i],
 			      batch->col[COL_duration][i], &calls->start[at], &calls->end[at]);
 		calls->name[at] = id < timeline->name_count ? (uint32_t)id : 0;
-		calls->correlation[at] = correlation ? (uint64_t)correlation[i] : 0;
-		if (calls->correlation[at] && calls->correlation[at] < least)
-			least = calls->correlation[at];
+		calls->first_op[at] =
+			correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
+		if (calls->first_op[at] && (uint64_t)correlation[i] < least)
+			least = (uint64_t)correlation[i];
 	}
 	timeline->least_correlation[lane->source] = least;
 	timeline->source_calls[lane->source] += (int64_t)batch->count;
@@ -293,7 +325,8 @@ int timeline_load_calls(struct timeline *timeline, struct store *store, struct e
 	struct store_batch batch;
 	int got;
 
-	if (store_query_open(store, &query, &cursor, err) < 0)
+	if (store_query_open(store, &query, &cursor, err) < 0 ||
+	    calls_room(calls, expected(store, query.kinds), err) < 0)
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0) {
 		const struct lane *lane = lane_of(timeline, batch.lane);
