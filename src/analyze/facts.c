@@ -64,6 +64,8 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->system.period_ns = FACT_UNKNOWN;
 	fact->system.mem_growth_bytes_s = NAN;
 	fact->system.mem_growth_bytes = NAN;
+	fact->system.high_util_power_share = NAN;
+	fact->system.high_util_sm_active_pct = NAN;
 }
 
 int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
@@ -81,6 +83,8 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
+	if (analyze_system(store, facts, err) < 0)
+		return err->code;
 	facts->damaged_chunks = store_damage(store);
 	*ret_facts = STEAL(facts);
 	return 0;

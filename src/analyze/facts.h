@@ -90,6 +90,9 @@ struct metric_stats {
 enum job_character { CHARACTER_UNKNOWN, CHARACTER_IDLE, CHARACTER_STEADY, CHARACTER_PERIODIC, CHARACTER_BURSTY };
 
 struct system_facts {
+	uint32_t source;            /* the file with most samples of the device: samples, times,
+	                               interval, character and growth are of it; a metric that it
+	                               lacks comes from the file that has most of it */
 	int64_t samples;
 	int64_t first_ns, last_ns;  /* session or source time, see has_clock */
 	bool has_clock;             /* the files had time stamps */
@@ -101,13 +104,20 @@ struct system_facts {
 	int64_t busy_samples;       /* with util_pct of 10 and more */
 	double mem_growth_bytes_s;  /* NAN unless it grew steadily */
 	double mem_growth_bytes;    /* over the recording; NAN */
+	/* Samples with util_pct of 95 and more, and medians in them; NAN. */
+	int64_t high_util_samples;
+	double high_util_power_share; /* power over the limit in force */
+	double high_util_sm_active_pct;
 };
 
 /* Clock lost to a limit. */
 struct episode {
 	const char *reason;  /* "power", "thermal", "power_brake", "sync_boost", "unknown" */
 	int64_t start_ns, end_ns;
-	int64_t first_sample, last_sample; /* numbers of the device's samples, from 0 */
+	uint32_t source;
+	int64_t first_sample, last_sample; /* numbers of the device's samples in that source,
+	                                      from 0 */
+	bool by_plateau;     /* no limit was reported: told by a clock that fell under load */
 	double mhz_lost;     /* highest clock seen (or max clock) minus median in it; NAN */
 	double mhz_before, mhz_in; /* that maximum, that median */
 	double power_w;      /* median in it; NAN */
@@ -121,6 +131,11 @@ struct process_fact {
 	double sm_pct_mean, sm_pct_max; /* NAN */
 	double mem_bytes;               /* last; NAN */
 	double mem_bytes_first;         /* NAN */
+	double mem_growth_bytes_s;      /* NAN unless it grew steadily */
+	double mem_growth_bytes;
+	/* Rounds in which it used the SMs while another process did, and did not. */
+	int64_t shared_rounds, solo_rounds;
+	double sm_pct_shared, sm_pct_solo; /* means in them; NAN */
 };
 
 struct device_fact {
@@ -158,6 +173,8 @@ struct device_fact {
 	bool has_system;
 	struct system_facts system;
 	VEC(struct episode) episodes;
+	int64_t process_rounds; /* samplings in which some compute process used the SMs */
+	int64_t shared_rounds;  /* of those, two and more did */
 };
 
 extern const int64_t SMALL_KERNEL_NS;

@@ -1,0 +1,49 @@
+/*
+ * system.h - samples of devices and processes in memory, for analyze_system.
+ *
+ * A series holds what one source said about one device (or one process on it):
+ * a column for each metric that occurs, NAN where a sample lacks it.
+ */
+#pragma once
+
+#include "analyze/facts.h"
+
+struct series {
+	uint32_t lane, device, source, process;
+	size_t count, room;
+	int64_t *time_ns;          /* ascending */
+	double *col[METRIC_COUNT]; /* NULL: never measured */
+};
+
+static inline double series_at(const struct series *series, enum metric metric, size_t i)
+{
+	return series->col[metric] ? series->col[metric][i] : __builtin_nan("");
+}
+
+void series_add(struct series *series, const struct sample *sample, int64_t time_ns);
+void series_sort(struct series *series);
+void series_done(struct series *series);
+
+/* Of the numbers among `values`, which it sorts. count 0: there are none. */
+void stats_of(double *values, size_t count, struct metric_stats *ret);
+/* Median of the numbers among `values`, which it sorts; NAN if there is none. */
+double median_of(double *values, size_t count);
+
+/* What other files say about the device; NAN unknown. */
+struct board_limits {
+	double power_limit_w, max_sm_mhz, highest_sm_mhz, temp_slowdown_c;
+};
+
+/* Stretches in which something held the clock down, added to fact->episodes. */
+void system_episodes(const struct series *series, const struct board_limits *limits,
+		     int64_t interval_ns, struct device_fact *fact);
+
+/* What kind of job the utilisation shows; *ret_period in samples, 0 unless periodic. */
+enum job_character system_character(const double *util_pct, size_t count, size_t *ret_period);
+
+/* Steady growth: bytes a second and over the whole; NAN both if there is none. */
+void memory_growth(const int64_t *time_ns, const double *used_bytes, size_t count,
+		   double *ret_bytes_s, double *ret_bytes);
+
+/* process_fact for each process, and who shared a device. */
+void system_processes(const struct series *series, size_t count, struct facts *facts);
