@@ -27,6 +27,7 @@ struct store {
 	struct session *session;
 	struct sink sink;
 	VEC(struct memory_row) rows;
+	VEC(struct sample) samples; /* COL_id of a sample's row is its index here */
 	bool settled;
 };
 
@@ -35,6 +36,7 @@ struct store_cursor {
 	struct store_query query;
 	size_t at;
 	int64_t columns[STORE_COLUMN_COUNT][MEMORY_CHUNK];
+	struct sample samples[MEMORY_CHUNK];
 };
 
 static struct store *memory_of(struct sink *sink)
@@ -119,8 +121,21 @@ static int memory_alloc(struct sink *sink, const struct alloc *alloc, struct err
 	return 0;
 }
 
+static int memory_sample(struct sink *sink, const struct sample *sample, struct err *err)
+{
+	struct store *store = memory_of(sink);
+	struct memory_row *row =
+		memory_row(sink, STORE_sample, sample->lane, sample->time_ns, sample->time_ns);
+
+	(void)err;
+	row->col[COL_id] = (int64_t)store->samples.count;
+	*VEC_ADD(&store->samples) = *sample;
+	return 0;
+}
+
 static const struct sink_ops memory_ops = {
-	.op = memory_op, .call = memory_call, .range = memory_range, .alloc = memory_alloc
+	.op = memory_op, .call = memory_call, .range = memory_range, .alloc = memory_alloc,
+	.sample = memory_sample
 };
 
 static struct store *memory_store_new(void)
@@ -194,6 +209,7 @@ void store_close(struct store *store)
 		return;
 	session_free(store->session);
 	VEC_DONE(&store->rows);
+	VEC_DONE(&store->samples);
 	free(store);
 }
 
@@ -262,6 +278,11 @@ int store_next(struct store_cursor *cursor, struct store_batch *ret_batch, struc
 		for (size_t i = 0; i < ret_batch->count; i++)
 			cursor->columns[c][i] = rows[i].col[c];
 		ret_batch->col[c] = cursor->columns[c];
+	}
+	if (rows->kind == STORE_sample) {
+		for (size_t i = 0; i < ret_batch->count; i++)
+			cursor->samples[i] = store->samples.at[rows[i].col[COL_id]];
+		ret_batch->samples = cursor->samples;
 	}
 	cursor->at += ret_batch->count;
 	return 1;

@@ -196,7 +196,8 @@ static void episode_add(const struct judge *judge, enum why why, size_t first, s
 	/* A sample stands for the interval that begins with it. */
 	if (interval_ns > 0 && at.end_ns < INT64_MAX - interval_ns)
 		at.end_ns += interval_ns;
-	at.mhz_lost = at.mhz_before - at.mhz_in;
+	/* If nothing faster was seen, the depth is unknown, not nought. */
+	at.mhz_lost = at.mhz_before > at.mhz_in ? at.mhz_before - at.mhz_in : NAN;
 	*VEC_ADD(&fact->episodes) = at;
 }
 
