@@ -23,11 +23,10 @@ struct cmd {
 	int (*run)(const void *args, struct err *err);
 };
 
-#define CMD_LIST(X) \
-	X(import)   \
-	X(report)   \
-	X(sql)      \
-	X(explain)  \
+#define CMD_LIST(X)   \
+	X(import)     \
+	X(report)     \
+	X(sql)        \
 	X(completion) \
 	X(help)
 

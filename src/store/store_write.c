@@ -572,3 +572,19 @@ void store_close(struct store *store)
 	free(store->path);
 	free(store);
 }
+
+void store_discard(struct store *store)
+{
+	if (store && store->writer && !store->writer->finished && store->writer->fd >= 0) {
+		const char *part = store->writer->part;
+		struct buf side = { 0 };
+
+		for (int i = 0; i < 3; i++) {
+			buf_clear(&side);
+			buf_printf(&side, "%s%s", part, i == 0 ? "" : i == 1 ? "-wal" : "-shm");
+			(void)unlink(side.at);
+		}
+		buf_done(&side);
+	}
+	store_close(store);
+}
