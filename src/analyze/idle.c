@@ -259,10 +259,10 @@ static void device_gaps(struct idler *idler)
 {
 	struct timeline *timeline = idler->timeline;
 	const struct tl_ops *ops = &timeline->ops;
-	uint32_t last = idler->device->order[0];
+	uint32_t last = device_op(idler->device, 0);
 
 	for (size_t i = 1; i < idler->device->count; i++) {
-		uint32_t op = idler->device->order[i];
+		uint32_t op = device_op(idler->device, i);
 
 		if (ops->start[op] > ops->end[last]) {
 			struct tl_readback *readback =

@@ -168,7 +168,7 @@ static void device_steps(struct steps *steps, uint32_t source, const struct tl_d
 	struct cover cover = { 0 };
 
 	for (size_t i = 0; i < device->count; i++) {
-		uint32_t op = device->order[i];
+		uint32_t op = device_op(device, i);
 		const struct tl_segment *segment = op_segment(timeline, op);
 		struct step *step = steps->out->step.at;
 

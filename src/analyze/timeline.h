@@ -43,8 +43,7 @@ struct tl_copy {
 struct tl_ops {
 	size_t count, room;
 	int64_t *start, *end;
-	uint32_t *key; /* kernel key; of others the name */
-	uint32_t *segment;
+	uint32_t *key;  /* kernel key; of others the name */
 	uint32_t *call; /* the call that launched it, TL_NONE, TL_BEFORE; until the join the
 			   correlation, see struct tl_wide */
 	VEC(struct tl_segment) segments;
@@ -89,7 +88,8 @@ struct tl_lane {
 
 /* The ops of a device by start. */
 struct tl_device {
-	uint32_t *order;
+	uint32_t *order; /* NULL: they lie in order, from `first` on */
+	uint32_t first;
 	size_t count;
 	uint32_t *launches; /* calls that launched them, by start */
 	size_t launch_count;
@@ -127,6 +127,7 @@ struct timeline {
 	struct tl_device *devices; /* as session.devices */
 	uint32_t name_count;       /* string ids are below this */
 	struct tl_wide wide;
+	uint32_t *last_segment;      /* see op_segment */
 	int64_t *source_calls;       /* runtime and driver calls, by source */
 	uint64_t *least_correlation; /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
@@ -281,8 +282,19 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 }
 /* A CUDA or HIP call that returns only when the device has come so far. */
 bool sync_call_name(const char *name);
-/* Index of the device's segment data. */
+const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);
+
+/* The segment of an op. Asked for one op after another, hence the memory of where
+ * the last one was: an array would cost four bytes an op. */
 static inline const struct tl_segment *op_segment(const struct timeline *timeline, uint32_t op)
 {
-	return &timeline->ops.segments.at[timeline->ops.segment[op]];
+	const struct tl_segment *at = &timeline->ops.segments.at[*timeline->last_segment];
+
+	return op - at->first < at->count ? at : segment_find(timeline, op);
+}
+
+/* The op at place `i` of the device's ops by start. */
+static inline uint32_t device_op(const struct tl_device *device, size_t i)
+{
+	return device->order ? device->order[i] : device->first + (uint32_t)i;
 }

@@ -116,6 +116,38 @@ static void pass_op(struct pass *pass, struct facts *facts, uint32_t op)
 	}
 }
 
+/* The same where every launch has one op and launches end in order: one thread,
+ * no graphs. Nothing to sort then. -1: not so. */
+static int64_t queue_depth_simple(const struct timeline *timeline, const struct tl_device *device)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	const int64_t *end = timeline->calls.end;
+	size_t next = 0;
+	int64_t most = 0, waiting = 0;
+
+	if (timeline->calls.gpu_ns.count)
+		return -1;
+	for (size_t i = 1; i < device->launch_count; i++)
+		if (end[device->launches[i - 1]] > end[device->launches[i]])
+			return -1;
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device_op(device, i), call = ops->call[op];
+
+		for (; next < device->launch_count && end[device->launches[next]] < ops->start[op];
+		     next++) {
+			uint32_t launched = timeline->calls.first_op[device->launches[next]];
+
+			waiting += ops->start[launched] > end[device->launches[next]];
+		}
+		if (call >= TL_BEFORE || ops->start[op] <= end[call])
+			continue;
+		if (waiting > most)
+			most = waiting;
+		waiting--;
+	}
+	return most;
+}
+
 /* The most ops that were launched and not yet started at one time. */
 static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_device *device,
 			       size_t queued)
@@ -126,14 +158,14 @@ static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_
 	int64_t most = 0;
 
 	for (size_t i = 0; i < device->count; i++) {
-		uint32_t op = device->order[i], call = ops->call[op];
+		uint32_t op = device_op(device, i), call = ops->call[op];
 
 		if (call < TL_BEFORE && ops->start[op] > timeline->calls.end[call])
 			launched[count++] = timeline->calls.end[call];
 	}
 	order_values(launched, count);
 	for (size_t i = 0; i < device->count; i++) {
-		uint32_t op = device->order[i], call = ops->call[op];
+		uint32_t op = device_op(device, i), call = ops->call[op];
 
 		if (call >= TL_BEFORE || ops->start[op] <= timeline->calls.end[call])
 			continue;
@@ -221,7 +253,10 @@ static void pass_finish(struct pass *pass, const struct tl_device *device, struc
 	fact->delay_p50_ns = quantiles_get(&pass->delay_ns, 0.5);
 	fact->delay_p95_ns = quantiles_get(&pass->delay_ns, 0.95);
 	if (device->launch_count) {
-		fact->queue_max = queue_depth_max(pass->timeline, device, pass->queued_count);
+		fact->queue_max = queue_depth_simple(pass->timeline, device);
+		if (fact->queue_max < 0)
+			fact->queue_max =
+				queue_depth_max(pass->timeline, device, pass->queued_count);
 		if (fact->span_ns > 0)
 			fact->queue_mean = (double)pass->queued_ns / (double)fact->span_ns;
 	}
@@ -270,7 +305,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		fact->memcpy_bytes = add_ns(fact->memcpy_bytes, copy->bytes);
 	}
 	for (size_t i = 0; fact->memcpy_count && i < device->count; i++) {
-		uint32_t op = device->order[i];
+		uint32_t op = device_op(device, i);
 		int kind = kind_of[op] - 1;
 
 		if (kind >= 0)
@@ -304,13 +339,13 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 
 	pass.slot = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.slot));
 	fact->has_timeline = true;
-	last = ops->end[device->order[0]];
+	last = ops->end[device_op(device, 0)];
 	for (size_t i = 0; i < device->count; i++) {
-		pass_op(&pass, facts, device->order[i]);
-		if (ops->end[device->order[i]] > last)
-			last = ops->end[device->order[i]];
+		pass_op(&pass, facts, device_op(device, i));
+		if (ops->end[device_op(device, i)] > last)
+			last = ops->end[device_op(device, i)];
 	}
-	device_window(timeline, index, fact, ops->start[device->order[0]], last);
+	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
 	pass_finish(&pass, device, facts, first_kernel);
 	launch_times(timeline, index, fact);
 	copy_facts(timeline, index, facts);

@@ -26,6 +26,9 @@ struct pair {
 /* The calls of one source by correlation. */
 struct by_correlation {
 	uint32_t least, most;
+	const uint32_t *ids; /* the correlations of all calls if those of the source lie together
+				and ascend: [first, last); else NULL */
+	uint32_t first, last, at;
 	uint32_t *table; /* call + 1 by correlation - least; NULL: use pairs */
 	struct pair *pairs;
 	size_t pair_count;
@@ -38,6 +41,63 @@ static int by_pair(const void *a, const void *b)
 	if (x->correlation != y->correlation)
 		return x->correlation < y->correlation ? -1 : 1;
 	return (x->call > y->call) - (x->call < y->call);
+}
+
+/* The usual case of one launching thread. */
+static bool index_ascending(const struct timeline *timeline, uint32_t source,
+			    struct by_correlation *by)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	const struct tl_segment *only = NULL;
+
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		if (calls->segments.at[s].source != source)
+			continue;
+		if (only)
+			return false;
+		only = &calls->segments.at[s];
+	}
+	if (!only || !calls->first_op[only->first])
+		return false;
+	for (uint32_t i = only->first + 1; i < only->first + only->count; i++)
+		if (calls->first_op[i - 1] >= calls->first_op[i])
+			return false;
+	by->ids = calls->first_op;
+	by->first = only->first;
+	by->last = only->first + only->count;
+	by->at = only->first;
+	by->least = by->ids[by->first];
+	by->most = by->ids[by->last - 1];
+	return true;
+}
+
+/* Ops come nearly in the order of their launches: look on from the last one. */
+static uint32_t find_near(struct by_correlation *by, uint32_t id)
+{
+	const uint32_t *ids = by->ids;
+	uint32_t low = by->at, high, step = 1;
+
+	if (ids[low] <= id) {
+		while (by->last - low > step && ids[low + step] <= id) {
+			low += step;
+			step *= 2;
+		}
+		high = by->last - low > step ? low + step : by->last;
+	} else {
+		high = low;
+		low = by->first;
+	}
+	/* ids[low] <= id, and id is before high. */
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ids[middle] <= id)
+			low = middle;
+		else
+			high = middle;
+	}
+	by->at = low;
+	return ids[low] == id ? low : TL_NONE;
 }
 
 static void index_calls(const struct timeline *timeline, uint32_t source, struct by_correlation *by)
@@ -85,12 +145,14 @@ static void index_calls(const struct timeline *timeline, uint32_t source, struct
 		qsort(by->pairs, by->pair_count, sizeof(*by->pairs), by_pair);
 }
 
-static uint32_t find_call(const struct by_correlation *by, uint32_t id)
+static uint32_t find_call(struct by_correlation *by, uint32_t id)
 {
 	size_t low = 0, high = by->pair_count;
 
 	if (id < by->least || id > by->most)
 		return TL_NONE;
+	if (by->ids)
+		return find_near(by, id);
 	if (by->table)
 		return by->table[id - by->least] - 1; /* 0 - 1: TL_NONE */
 	while (low < high) {
@@ -118,7 +180,8 @@ static void join_source(struct timeline *timeline, uint32_t source)
 	struct tl_ops *ops = &timeline->ops;
 	struct by_correlation by = { 0 };
 
-	index_calls(timeline, source, &by);
+	if (!index_ascending(timeline, source, &by))
+		index_calls(timeline, source, &by);
 	for (size_t s = 0; s < ops->segments.count; s++) {
 		const struct tl_segment *segment = &ops->segments.at[s];
 
@@ -266,6 +329,26 @@ static void device_launches(struct timeline *timeline, size_t *counts)
 	}
 }
 
+/* The ops of a device are one run, and in order already. */
+static bool lies_in_order(const struct timeline *timeline, struct tl_device *device, uint32_t index,
+			  size_t count)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	size_t s = 0;
+
+	while (s < ops->segments.count && ops->segments.at[s].device != index)
+		s++;
+	if (s == ops->segments.count || ops->segments.at[s].count != count)
+		return false;
+	device->first = ops->segments.at[s].first;
+	for (size_t i = device->first + 1; i < device->first + count; i++)
+		if (ops->start[i - 1] > ops->start[i] ||
+		    (ops->start[i - 1] == ops->start[i] && ops->end[i - 1] < ops->end[i]))
+			return false;
+	device->count = count;
+	return true;
+}
+
 void timeline_devices(struct timeline *timeline)
 {
 	struct tl_ops *ops = &timeline->ops;
@@ -274,14 +357,17 @@ void timeline_devices(struct timeline *timeline)
 
 	for (size_t s = 0; s < ops->segments.count; s++)
 		counts[ops->segments.at[s].device] += ops->segments.at[s].count;
-	for (size_t d = 0; d < devices; d++)
-		if (counts[d])
-			timeline->devices[d].order = array_new(counts[d] * sizeof(uint32_t));
+	for (size_t d = 0; d < devices; d++) {
+		struct tl_device *device = &timeline->devices[d];
+
+		if (counts[d] && !lies_in_order(timeline, device, (uint32_t)d, counts[d]))
+			device->order = array_new(counts[d] * sizeof(uint32_t));
+	}
 	for (size_t s = 0; s < ops->segments.count; s++) {
 		const struct tl_segment *segment = &ops->segments.at[s];
 		struct tl_device *device = &timeline->devices[segment->device];
 
-		for (uint32_t i = 0; i < segment->count; i++)
+		for (uint32_t i = 0; device->order && i < segment->count; i++)
 			device->order[device->count++] = segment->first + i;
 	}
 	memset(counts, 0, devices * sizeof(*counts));
@@ -289,7 +375,8 @@ void timeline_devices(struct timeline *timeline)
 	for (size_t d = 0; d < devices; d++) {
 		struct tl_device *device = &timeline->devices[d];
 
-		order_sort(device->order, device->count, ops->start, ops->end);
+		if (device->order)
+			order_sort(device->order, device->count, ops->start, ops->end);
 		order_sort(device->launches, device->launch_count, timeline->calls.start, NULL);
 	}
 	free(counts);

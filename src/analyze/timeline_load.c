@@ -27,6 +27,7 @@ struct timeline *timeline_new(const struct session *session)
 		timeline->window_end[i] = INT64_MIN;
 	}
 	timeline->devices = mem_zero((session->devices.count + 1) * sizeof(struct tl_device));
+	timeline->last_segment = mem_zero(sizeof(*timeline->last_segment));
 	timeline->name_count = intern_count(session->strings);
 	return timeline;
 }
@@ -46,7 +47,7 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->ops.start);
 	free(timeline->ops.end);
 	free(timeline->ops.key);
-	free(timeline->ops.segment);
+	free(timeline->last_segment);
 	free(timeline->ops.call);
 	VEC_DONE(&timeline->ops.segments);
 	VEC_DONE(&timeline->ops.copies);
@@ -68,6 +69,23 @@ void timeline_free(struct timeline *timeline)
 	VEC_DONE(&timeline->lanes);
 	VEC_DONE(&timeline->ranges);
 	free(timeline);
+}
+
+const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op)
+{
+	const struct tl_segment *segments = timeline->ops.segments.at;
+	size_t low = 0, high = timeline->ops.segments.count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (segments[middle].first <= op)
+			low = middle;
+		else
+			high = middle;
+	}
+	*timeline->last_segment = (uint32_t)low;
+	return &segments[low];
 }
 
 static int room(size_t count, size_t more, size_t *room, struct err *err)
@@ -97,7 +115,6 @@ int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 	GROW(ops->start, ops->count, ops->room);
 	GROW(ops->end, ops->count, ops->room);
 	GROW(ops->key, ops->count, ops->room);
-	GROW(ops->segment, ops->count, ops->room);
 	GROW(ops->call, ops->count, ops->room);
 	return 0;
 }
@@ -162,7 +179,6 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 		      const struct tl_segment *segment)
 {
 	struct tl_ops *ops = &timeline->ops;
-	uint32_t segment_index = (uint32_t)ops->segments.count - 1;
 	bool kernel = batch->kind == STORE_kernel;
 	const int64_t *key = batch->col[kernel ? COL_key : COL_name];
 	const int64_t *correlation = batch->col[COL_correlation];
@@ -175,7 +191,6 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 		timeline_time(timeline, segment->source, batch->col[COL_start][i],
 			      batch->col[COL_duration][i], &ops->start[at], &ops->end[at]);
 		ops->key[at] = id < limit ? (uint32_t)id : 0;
-		ops->segment[at] = segment_index;
 		ops->call[at] = correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
 	}
 	for (size_t i = 0; batch->kind == STORE_memcpy && i < batch->count; i++) {
@@ -267,25 +282,25 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 /* The calls of a lane, of both kinds and perhaps of chunks that overlap, into order. */
 static void calls_sort(struct tl_calls *calls, const struct tl_segment *segment)
 {
-	size_t first = segment->first, count = segment->count;
-	uint32_t *order = mem_alloc((count + 1) * sizeof(*order));
-	bool sorted = true;
+	size_t first = segment->first, count = segment->count, i = 1;
+	uint32_t *order, *spare32;
+	int64_t *spare;
 
-	for (size_t i = 0; i < count; i++) {
+	while (i < count && calls->start[first + i - 1] <= calls->start[first + i])
+		i++;
+	if (i >= count)
+		return;
+	order = array_new(count * sizeof(*order));
+	spare = array_new(count * sizeof(*spare));
+	spare32 = (uint32_t *)spare;
+	for (i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-		sorted &= !i || calls->start[first + i - 1] <= calls->start[first + i];
-	}
-	if (!sorted) {
-		int64_t *spare = mem_alloc(count * sizeof(*spare));
-		uint32_t *spare32 = (uint32_t *)spare;
-
-		order_sort(order, count, calls->start + first, calls->end + first);
-		PERMUTE(calls->start + first, order, count, spare);
-		PERMUTE(calls->end + first, order, count, spare);
-		PERMUTE(calls->name + first, order, count, spare32);
-		PERMUTE(calls->first_op + first, order, count, spare32);
-		free(spare);
-	}
+	order_sort(order, count, calls->start + first, calls->end + first);
+	PERMUTE(calls->start + first, order, count, spare);
+	PERMUTE(calls->end + first, order, count, spare);
+	PERMUTE(calls->name + first, order, count, spare32);
+	PERMUTE(calls->first_op + first, order, count, spare32);
+	free(spare);
 	free(order);
 }
 
