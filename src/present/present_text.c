@@ -182,10 +182,20 @@ static const char *samples_sentence(struct page *page, const struct facts *facts
 	if (!devices)
 		return NULL;
 	if (samples > 1 && interval_ns != FACT_UNKNOWN)
-		return page_printf(page, _("%d GPU(s) sampled %s times, %s apart."), devices,
-				   units_count(&count, samples), units_ns(&interval, interval_ns));
-	return page_printf(page, _("%d GPU(s) sampled %s time(s)."), devices,
-			   units_count(&count, samples));
+		return page_printf(
+			page,
+			ngettext("%d GPU, sampled %s times, %s apart.",
+				 "%d GPUs, sampled %s times, %s apart.", (unsigned long)devices),
+			devices, units_count(&count, samples), units_ns(&interval, interval_ns));
+	if (samples > 1)
+		return page_printf(page,
+				   ngettext("%d GPU, sampled %s times.",
+					    "%d GPUs, sampled %s times.", (unsigned long)devices),
+				   devices, units_count(&count, samples));
+	return page_printf(page,
+			   ngettext("%d GPU, looked at once.", "%d GPUs, looked at once.",
+				    (unsigned long)devices),
+			   devices);
 }
 
 static const char *counters_sentence(struct page *page, const struct facts *facts)
@@ -196,7 +206,11 @@ static const char *counters_sentence(struct page *page, const struct facts *fact
 		measured += facts->kernels.at[i].counter_launches > 0;
 	if (!measured)
 		return NULL;
-	return page_printf(page, _("%d kernel(s) measured with hardware counters."), measured);
+	return page_printf(page,
+			   ngettext("%d kernel measured with hardware counters.",
+				    "%d kernels measured with hardware counters.",
+				    (unsigned long)measured),
+			   measured);
 }
 
 static const char *no_activity_sentence(struct page *page, const struct facts *facts)

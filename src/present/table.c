@@ -6,7 +6,7 @@
 #include "base/i18n.h"
 #include "base/units.h"
 
-enum { COLUMNS_MAX = 12, NAME_WIDTH_MIN = 18, GAP = 2 };
+enum { COLUMNS_MAX = 12, NAME_WIDTH_MIN = 28, GAP = 2 };
 
 void table_cell(struct table *table, const char *text)
 {

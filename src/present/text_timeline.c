@@ -14,7 +14,7 @@ struct part {
 	int64_t ns;
 };
 
-enum { PART_COUNT = 2 + IDLE_COUNT, BAR_INDENT = 2 };
+enum { PART_COUNT = 2 + IDLE_COUNT, BAR_INDENT = 2, NS_WIDTH = 10, SHARE_WIDTH = 9 };
 
 static const struct part IDLE_PARTS[IDLE_COUNT] = {
 	[IDLE_HOST_LATE] = { N_("idle: host late"), "\xe2\x96\x91", '.', INK_WAIT, 0 },
@@ -149,6 +149,7 @@ static void print_parts(struct page *page, const struct facts *facts,
 		const char *ns = cell_ns(page, parts[i].ns);
 		const char *share = cell_of(page, parts[i].ns, device->span_ns);
 		struct unit_text longest, count;
+		const char *aside;
 
 		if (!parts[i].ns)
 			continue;
@@ -156,19 +157,23 @@ static void print_parts(struct page *page, const struct facts *facts,
 		page_ink(page, parts[i].ink, glyph(page, &parts[i]));
 		page_ink(page, INK_PLAIN, " ");
 		page_pad(page, INK_PLAIN, _(parts[i].label), label);
-		page_pad(page, INK_PLAIN, "", 10 - present_width(ns));
+		page_pad(page, INK_PLAIN, "", NS_WIDTH - present_width(ns));
 		page_ink(page, INK_PLAIN, ns);
-		page_pad(page, INK_PLAIN, "", 9 - (share ? present_width(share) : 1));
+		page_pad(page, INK_PLAIN, "", SHARE_WIDTH - (share ? present_width(share) : 1));
 		page_ink(page, INK_PLAIN, share ? share : "-");
+		aside = NULL;
 		if (idle && idle->count > 0)
-			page_ink(page, INK_DIM,
-				 page_printf(page, _("   %s gaps, longest %s"),
-					     units_count(&count, idle->count),
-					     units_ns(&longest, idle->longest_ns)));
+			aside = page_printf(page, _("%s gaps, longest %s"),
+					    units_count(&count, idle->count),
+					    units_ns(&longest, idle->longest_ns));
 		else if (i == 0 && device->kernel_count != FACT_UNKNOWN)
-			page_ink(page, INK_DIM,
-				 page_printf(page, _("   %s kernels"),
-					     units_count(&count, device->kernel_count)));
+			aside = page_printf(page, _("%s kernels"),
+					    units_count(&count, device->kernel_count));
+		/* A narrow page does without. */
+		if (aside && BAR_INDENT + 2 + label + NS_WIDTH + SHARE_WIDTH + 3 +
+					     present_width(page_clean(page, aside)) <=
+				     page->columns)
+			page_ink(page, INK_DIM, page_printf(page, "   %s", aside));
 		page_blank(page);
 		if (idle)
 			print_during(page, facts, idle);

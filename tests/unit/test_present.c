@@ -1,0 +1,431 @@
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/own.h"
+#include "made_facts.h"
+#include "present/present.h"
+
+/*
+ * Golden pages: tests/present/NAME.txt. With SONDE_UPDATE=1 in the environment
+ * the files are written instead of compared; look at the diff.
+ */
+static void check_golden(const char *name, const struct buf *got)
+{
+	OWN(own_fclosep) FILE *file = NULL;
+	struct buf path = { 0 }, expected = { 0 };
+	char part[4096];
+	size_t len;
+
+	buf_printf(&path, "%s/tests/present/%s", SOURCE_DIR, name);
+	if (getenv("SONDE_UPDATE")) {
+		file = fopen(path.at, "we");
+		cr_assert(file && fwrite(got->at, 1, got->len, file) == got->len);
+		return;
+	}
+	file = fopen(path.at, "re");
+	cr_assert(file, "%s is missing: SONDE_UPDATE=1 writes it", path.at);
+	while ((len = fread(part, 1, sizeof(part), file)) > 0)
+		buf_add(&expected, part, len);
+	cr_assert_str_eq(got->at, expected.at, "%s differs:\n%s", name, got->at);
+}
+
+static const struct rule RULE_STARVED = {
+	.id = "gpu_starved", .title = "starved", .why = "", .layer = LAYER_TIMELINE
+};
+static const struct rule RULE_POWER = {
+	.id = "power_wall", .title = "power", .why = "", .layer = LAYER_SYSTEM
+};
+static const struct rule RULE_COALESCE = {
+	.id = "uncoalesced", .title = "coalesce", .why = "", .layer = LAYER_KERNEL
+};
+
+static const char LONG_KERNEL[] =
+	"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+	"std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, "
+	"3ul>)";
+
+static void add_timeline(struct made *made)
+{
+	struct facts *facts = &made->facts;
+	uint32_t gpu = made_device(made, 0, "NVIDIA H200");
+	struct device_fact *device = made_device_fact(made, gpu);
+	struct during *during;
+
+	facts->has_timeline = true;
+	facts->start_ns = 0;
+	facts->end_ns = 330000000;
+	device->has_timeline = true;
+	device->window_ns = 330000000;
+	device->before_ns = 10000000;
+	device->after_ns = 7000000;
+	device->span_ns = 313000000;
+	device->busy_ns = 20500000;
+	device->working_ns = 20500000;
+	device->idle_ns = 292500000;
+	device->kernel_ns = 19038267;
+	device->kernel_sum_ns = 19043611;
+	device->copy_ns = 1400000;
+	device->kernel_count = 1200;
+	device->coverage = 0.98;
+	device->delay_p50_ns = 8200;
+	device->delay_p95_ns = 91000;
+	device->small_kernels = 800;
+	device->small_kernel_ns = 4000000;
+	device->idle[IDLE_HOST_LATE] = (struct idle_fact){
+		.cause = IDLE_HOST_LATE, .ns = 250000000, .count = 120, .longest_ns = 51100000
+	};
+	during = VEC_ADD(&device->idle[IDLE_HOST_LATE].during);
+	during->kind = ACTIVITY_RANGE;
+	during->phase = PHASE_LOADER;
+	during->name = made_string(made, "enumerate(DataLoader)#_SingleProcessDataLoaderIter"
+					 ".__next__");
+	during->ns = 220000000;
+	during = VEC_ADD(&device->idle[IDLE_HOST_LATE].during);
+	during->kind = ACTIVITY_OP;
+	during->phase = PHASE_OTHER;
+	during->name = made_string(made, "aten::copy_");
+	during->ns = 12000000;
+	device->idle[IDLE_SYNC_BLOCKED] = (struct idle_fact){
+		.cause = IDLE_SYNC_BLOCKED, .ns = 42000000, .count = 16, .longest_ns = 9000000
+	};
+	device->idle[IDLE_UNATTRIBUTED] = (struct idle_fact){
+		.cause = IDLE_UNATTRIBUTED, .ns = 500000, .count = 3, .longest_ns = 300000
+	};
+	made_kernel(made, gpu, LONG_KERNEL, 600, 9000)->share = 0.28;
+	made_kernel(made, gpu, "ampere_sgemm_128x64_nn", 100, 80000);
+	made_kernel(made, gpu,
+		    "void (anonymous namespace)::softmax_warp_forward<float, 8>(float*, int)", 100,
+		    12000);
+	made_kernel(made, gpu, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", 4,
+		    120000)
+		->collective = true;
+	session_loss(made->session, 0, LOSS_seen, 42166);
+}
+
+static void add_tables(struct made *made)
+{
+	struct facts *facts = &made->facts;
+
+	*VEC_ADD(&facts->ops) = (struct op_fact){ .name = made_string(made, "aten::convolution"),
+						  .count = 96,
+						  .cpu_self_ns = 1200000,
+						  .cpu_total_ns = 9100000,
+						  .gpu_self_ns = 0,
+						  .gpu_total_ns = 6400000,
+						  .phase = PHASE_FORWARD };
+	*VEC_ADD(&facts->ops) = (struct op_fact){ .name = made_string(made, "数据增强::旋转"),
+						  .count = 8,
+						  .cpu_self_ns = 1100000,
+						  .cpu_total_ns = 1100000,
+						  .gpu_self_ns = FACT_UNKNOWN,
+						  .gpu_total_ns = FACT_UNKNOWN,
+						  .phase = PHASE_OTHER };
+	*VEC_ADD(&facts->copies) = (struct copy_fact){ .device = 0,
+						       .kind = COPY_HTOD,
+						       .pageable = 1,
+						       .count = 8,
+						       .bytes = 12584960,
+						       .sum_ns = 1200000,
+						       .union_ns = 1200000,
+						       .gbps = 10.5,
+						       .link_peak_gbps = 63 };
+	*VEC_ADD(&facts->copies) = (struct copy_fact){ .device = 0,
+						       .kind = COPY_DTOH,
+						       .pageable = -1,
+						       .count = 16,
+						       .bytes = 64,
+						       .sum_ns = 24000,
+						       .union_ns = 24000,
+						       .gbps = NAN,
+						       .link_peak_gbps = NAN,
+						       .tiny_count = 16 };
+	*VEC_ADD(&facts->calls) = (struct call_fact){
+		.name = made_string(made, "cudaLaunchKernel"),
+		.count = 1200,
+		.sum_ns = 9600000,
+		.max_ns = 110000,
+	};
+	*VEC_ADD(&facts->calls) = (struct call_fact){
+		.name = made_string(made, "cudaStreamSynchronize"),
+		.count = 16,
+		.sum_ns = 8800000,
+		.max_ns = 2000000,
+		.synchronising = true,
+	};
+	*VEC_ADD(&facts->phases) = (struct phase_fact){ .phase = PHASE_LOADER,
+							.count = 4,
+							.wall_ns = 230000000,
+							.gpu_ns = 0,
+							.idle_ns = 220000000 };
+	facts->steps.source = "profiler steps";
+	facts->steps.name = made_string(made, "ProfilerStep");
+	facts->steps.p50_ns = 75000000;
+	facts->steps.p95_ns = facts->steps.p99_ns = 91000000;
+	for (int i = 0; i < 4; i++)
+		*VEC_ADD(&facts->steps.step) =
+			(struct step){ .start_ns = i * 75000000, .end_ns = (i + 1) * 75000000 };
+	facts->steps.step.at[2].outlier = true;
+	*VEC_ADD(&facts->steps.step.at[2].differs) = "idle 12.1 ms more";
+}
+
+static void add_findings(struct made *made)
+{
+	struct finding *finding = made_finding(made, &RULE_STARVED, SEVERITY_BAD);
+
+	finding->title = "The GPU waits for the data loader";
+	finding->claim = "In 250 ms of 313 ms nothing was queued on GPU 0, and for 220 ms of that "
+			 "the launching thread was inside the data loader.";
+	finding->impact_low_ns = 200000000;
+	finding->impact_high_ns = 250000000;
+	finding->impact_share = 0.8;
+	finding->coverage = 0.98;
+	*VEC_ADD(&finding->evidence) =
+		(struct evidence){ "idle.host_late", 250000000, "ns", "device 0" };
+	*VEC_ADD(&finding->evidence) = (struct evidence){ "phases.loader", 0.88, "share", "" };
+	*VEC_ADD(&finding->advice) = "Let worker processes load: num_workers=8, "
+				     "persistent_workers=True.";
+	*VEC_ADD(&finding->advice) = "Pin the memory and prefetch two batches.";
+	*VEC_ADD(&finding->next) = "sonde sql run.sonde \"select name, sum(duration) from op "
+				   "group by name\"";
+	finding->runner_up = "sync_readback";
+	finding = made_finding(made, &RULE_COALESCE, SEVERITY_WARN);
+	finding->title = "Loads ask for sectors that are thrown away";
+	finding->claim = "28 of 32 bytes fetched are not used.";
+	finding->grade = GRADE_MEDIUM;
+	finding->held_back = true;
+	*VEC_ADD(&made->findings.abstained) = "launch_bound: only 41 % of launches matched";
+}
+
+static struct made *whole(void)
+{
+	struct made *made = made_new("kineto", "train_slow.json.gz");
+
+	add_timeline(made);
+	add_tables(made);
+	add_findings(made);
+	return made;
+}
+
+static struct made *board_only(void)
+{
+	struct made *made = made_new("smi_dmon", "dmon.txt");
+	struct device_fact *device = made_device_fact(made, made_device(made, 0, ""));
+	struct finding *finding;
+
+	device->has_system = true;
+	device->system.samples = 181;
+	device->system.interval_ns = 1000000000;
+	device->system.interval_assumed = true;
+	device->system.character = CHARACTER_BURSTY;
+	made_metric(device, METRIC_util_pct, 181, 0, 43.5, 100);
+	made_metric(device, METRIC_power_w, 181, 76, 322, 693);
+	made_metric(device, METRIC_sm_mhz, 181, 345, 1700, 1980);
+	made_metric(device, METRIC_temp_c, 181, 30, 41, 56);
+	*VEC_ADD(&device->episodes) = (struct episode){ .reason = "power",
+							.start_ns = 120000000000,
+							.end_ns = 150000000000,
+							.first_sample = 120,
+							.last_sample = 150,
+							.mhz_lost = 480,
+							.mhz_before = 1980,
+							.mhz_in = 1500,
+							.power_w = 691,
+							.temp_c = NAN };
+	finding = made_finding(made, &RULE_POWER, SEVERITY_WARN);
+	finding->title = "GPU 0 runs into its power limit";
+	finding->claim = "From sample 120 to 150 the SM clock was at 1500 instead of 1980 MHz.";
+	return made;
+}
+
+static struct made *counters_only(void)
+{
+	struct made *made = made_new("ncu_csv", "cases_raw.csv.gz");
+	uint32_t gpu = made_device(made, 0, "NVIDIA H200");
+	struct kernel_fact *kernel =
+		made_kernel(made, gpu, "copy_strided(float*, const float*)", 0, 0);
+
+	kernel->counter_launches = 1;
+	kernel->has_bound = kernel->has_counters = true;
+	kernel->bound = (struct bound_fact){ .bound = BOUND_L2,
+					     .unit = "lts",
+					     .grade = GRADE_HIGH,
+					     .runner_up_unit = "",
+					     .next = "" };
+	kernel->counters.duration_ns = 171000;
+	kernel->counters.sm_pct = 25.2;
+	kernel->counters.memory_pct = 93;
+	kernel->counters.dram_pct = 24;
+	*VEC_ADD(&kernel->stalls) = (struct stall_share){ "long_scoreboard", 0.9 };
+	kernel = made_kernel(made, gpu, "one_block(float*)", 0, 0);
+	kernel->counter_launches = 1;
+	kernel->has_bound = true;
+	kernel->bound = (struct bound_fact){ .bound = BOUND_SMALL_GRID,
+					     .unit = "",
+					     .grade = GRADE_MEDIUM,
+					     .runner_up_unit = "",
+					     .next = "" };
+	return made;
+}
+
+static struct made *host_only(void)
+{
+	struct made *made = made_new("kineto", "cpu.json");
+
+	made->facts.has_timeline = made->facts.no_device_activity = true;
+	made->session->sources.at[0].no_device_activity = true;
+	*VEC_ADD(&made->facts.ops) = (struct op_fact){ .name = made_string(made, "aten::mm"),
+						       .count = 5,
+						       .cpu_self_ns = 120000,
+						       .cpu_total_ns = 130000,
+						       .gpu_self_ns = FACT_UNKNOWN,
+						       .gpu_total_ns = FACT_UNKNOWN };
+	session_loss(made->session, 0, LOSS_seen, 75);
+	return made;
+}
+
+static struct buf text_of(struct made *made, struct present_style style)
+{
+	struct buf out = { 0 };
+
+	present_text(&made->facts, &made->findings, &style, &out);
+	return out;
+}
+
+static struct buf json_of(struct made *made)
+{
+	struct buf out = { 0 };
+
+	present_json(&made->facts, &made->findings, &out);
+	return out;
+}
+
+#define GOLDEN(name, made, ...)                                                          \
+	Test(present, name)                                                              \
+	{                                                                                \
+		struct buf out = text_of(made(), (struct present_style){ __VA_ARGS__ }); \
+                                                                                         \
+		check_golden(#name ".txt", &out);                                        \
+	}
+
+GOLDEN(a_whole_report, whole, .columns = 80, .utf8 = true)
+GOLDEN(a_report_in_ascii, whole, .columns = 80)
+GOLDEN(a_report_on_a_wide_terminal, whole, .columns = 120, .utf8 = true)
+GOLDEN(a_report_in_colour, whole, .columns = 80, .utf8 = true, .colour = true)
+GOLDEN(samples_of_the_board_alone, board_only, .columns = 80, .utf8 = true)
+GOLDEN(counters_alone, counters_only, .columns = 80, .utf8 = true)
+GOLDEN(a_trace_of_the_host_alone, host_only, .columns = 80, .utf8 = true)
+
+/* A line may be longer than the page only if it holds one word that is. */
+static void check_width(const struct buf *out, int columns)
+{
+	char *text = out->at;
+
+	for (char *line = strtok_r(text, "\n", &text); line; line = strtok_r(NULL, "\n", &text)) {
+		const char *word = line + strspn(line, " ");
+
+		if (present_width(line) > columns)
+			cr_assert_null(strchr(word, ' '), "%d cells: %s", present_width(line),
+				       line);
+	}
+}
+
+Test(present, no_line_is_wider_than_the_page)
+{
+	static struct made *(*const all[])(void) = { whole, board_only, counters_only, host_only };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		for (int columns = 60; columns < 140; columns++) {
+			struct present_style style = { .columns = columns, .utf8 = columns % 2 };
+			struct buf out = text_of(all[i](), style);
+
+			check_width(&out, columns);
+			buf_done(&out);
+		}
+	}
+}
+
+Test(present, ascii_pages_hold_ascii_only)
+{
+	struct buf out = text_of(whole(), (struct present_style){ .columns = 80 });
+
+	for (size_t i = 0; i < out.len; i++)
+		cr_assert((unsigned char)out.at[i] < 0x80, "byte %zu", i);
+}
+
+Test(present, names_cannot_drive_the_terminal)
+{
+	struct made *made = host_only();
+	struct buf out;
+
+	made->facts.ops.at[0].name = made_string(made, "evil\33[2Jname\x9b");
+	out = text_of(made, (struct present_style){ .columns = 80, .utf8 = true });
+	cr_assert_null(strchr(out.at, '\33'));
+	cr_assert_not_null(strstr(out.at, "evil?[2Jname?"));
+}
+
+Test(present, a_layer_shows_its_sections_and_findings_only)
+{
+	struct buf out = text_of(
+		whole(), (struct present_style){ .columns = 80, .layers = 1 << LAYER_KERNEL });
+
+	cr_assert_null(strstr(out.at, "data loader"));
+	cr_assert_not_null(strstr(out.at, "ampere_sgemm"));
+}
+
+Test(present, top_limits_the_rows_and_says_how_many_more)
+{
+	struct buf out = text_of(whole(), (struct present_style){ .columns = 80, .top = 1 });
+
+	cr_assert_null(strstr(out.at, "softmax_warp"));
+	cr_assert_not_null(strstr(out.at, "and 3 more"));
+}
+
+Test(present, absent_is_left_out_of_json_and_a_dash_in_text)
+{
+	struct buf json = json_of(whole());
+	struct buf text = text_of(whole(), (struct present_style){ .columns = 80, .utf8 = true });
+	char *row;
+
+	cr_assert_null(strstr(json.at, "waiting_ns"));
+	cr_assert_null(strstr(json.at, "queue_max"));
+	cr_assert_null(strstr(json.at, "\"system\""));
+	cr_assert_null(strstr(json.at, "null"));
+	cr_assert_not_null(strstr(json.at, "\"link_peak_gbps\": 63"));
+	row = strstr(text.at, "device to host");
+	cr_assert_not_null(row);
+	*strchr(row, '\n') = 0;
+	cr_assert_not_null(strstr(row, " - "), "%s", row);
+}
+
+Test(present, json_of_a_host_trace_has_no_device)
+{
+	struct buf json = json_of(host_only());
+
+	cr_assert_not_null(strstr(json.at, "\"no_device_activity\": true"));
+	cr_assert_not_null(strstr(json.at, "\"devices\": []"));
+	cr_assert_null(strstr(json.at, "busy_ns"));
+	cr_assert_null(strstr(json.at, "gpu_total_ns"));
+}
+
+Test(present, impact_is_a_range)
+{
+	struct buf json = json_of(whole());
+	const char *at = strstr(json.at, "\"impact_ns\"");
+
+	cr_assert_not_null(at);
+	at = strstr(at, "200000000");
+	cr_assert_not_null(at);
+	cr_assert_not_null(strstr(at, "250000000"));
+	cr_assert_null(strstr(at + 9, "impact_ns"));
+}
+
+Test(present, width_counts_cells)
+{
+	cr_assert_eq(present_width("abc"), 3);
+	cr_assert_eq(present_width("内核"), 4);
+	cr_assert_eq(present_width("e\xcc\x81"), 1);
+	cr_assert_eq(present_width("\xff"), -1);
+	cr_assert_eq(present_width("\xe5\x86"), -1);
+}
