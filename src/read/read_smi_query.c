@@ -282,7 +282,8 @@ static void take_cells(struct query *query, uint32_t device, struct smi_values *
 					  str_of(session_text(session, column->unit)));
 		column->values += put;
 		if (put && column->field->metric == METRIC_mem_total_bytes &&
-		    sample_get(&values->sample, METRIC_mem_total_bytes, &total) && total < 1e18)
+		    sample_get(&values->sample, METRIC_mem_total_bytes, &total) && total < 1e18 &&
+		    !session->devices.at[device].memory_bytes)
 			session->devices.at[device].memory_bytes = (int64_t)total;
 		if (column->kind == QUERY_ENV && smi_missing(cell) && cell.len)
 			smi_log_absent(&query->log, smi_missing(cell));

@@ -71,6 +71,8 @@ static bool put_text(struct table *table, enum smi_form form, const char *field,
 static int flush_board(struct table *table, struct err *err)
 {
 	struct smi_values values = table->values;
+	struct device *device;
+	double total;
 	bool open = table->board_line > 0;
 
 	table->board_line = 0;
@@ -78,6 +80,10 @@ static int flush_board(struct table *table, struct err *err)
 	if (!open)
 		return 0;
 	smi_values_end(&values);
+	device = &table->log.session->devices.at[table->device];
+	if (sample_get(&values.sample, METRIC_mem_total_bytes, &total) && !device->memory_bytes &&
+	    total < 1e18)
+		device->memory_bytes = (int64_t)total;
 	return smi_log_sample(&table->log, table->device, SESSION_NONE, table->time_ns,
 			      &values.sample, err);
 }
