@@ -327,6 +327,48 @@ Test(timeline, times_at_the_ends_of_int64_do_not_overflow)
 	trace_done(&trace);
 }
 
+static void collective(struct trace *trace, const char *detail, int64_t start_us, int64_t end_us)
+{
+	struct session *session = trace->store->session;
+	struct kernel_key key = { .name = trace_text(trace, "ncclDevKernel_AllReduce()"),
+				  .shared_bytes = -1 };
+	struct op op = { .kind = OP_KERNEL,
+			 .lane = trace_stream(trace, 9),
+			 .start_ns = start_us * 1000,
+			 .end_ns = end_us * 1000,
+			 .name = key.name,
+			 .key = session_key(session, &key),
+			 .bytes = EVENT_UNKNOWN,
+			 .detail = session_detail(session, detail, strlen(detail)) };
+
+	sink_op(&trace->store->sink, &op, NULL);
+}
+
+Test(timeline, a_collective_is_suspect_beyond_the_quickest_of_its_size_or_larger)
+{
+	struct trace trace = trace_new();
+	const char *small = "Collective name=allreduce;In msg nelems=100;dtype=Float";
+	const char *large = "Collective name=allreduce;In msg nelems=900;dtype=Float";
+
+	trace_kernel(&trace, 7, "gemm", 0, 100, 0);
+	collective(&trace, small, 100, 150);
+	collective(&trace, small, 200, 290);
+	collective(&trace, large, 300, 320);
+	collective(&trace, large, 400, 425);
+	cr_assert_eq(trace_analyze(&trace)->collective_suspect_ns, (30 + 70 + 0 + 5) * 1000);
+	trace_done(&trace);
+}
+
+Test(timeline, without_sizes_nothing_is_suspected)
+{
+	struct trace trace = trace_new();
+
+	collective(&trace, "", 100, 150);
+	collective(&trace, "", 200, 290);
+	cr_assert_eq(trace_analyze(&trace)->collective_suspect_ns, FACT_UNKNOWN);
+	trace_done(&trace);
+}
+
 Test(timeline, a_trace_without_device_work_says_so)
 {
 	struct trace trace = trace_new();
