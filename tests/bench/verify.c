@@ -5,9 +5,9 @@
  *
  * Prints the fields that differ; status 1 if any does.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "bench/totals.h"
 #include "store/store.h"
 
@@ -32,8 +32,12 @@ static uint64_t markers(const char *text)
 {
 	uint64_t sum = 0;
 
-	for (const char *at = text; (at = strchr(at, '#')); at++)
-		sum += strtoul(at + 1, NULL, 16);
+	for (const char *at = text; (at = strchr(at, '#')); at++) {
+		uint64_t marker;
+
+		if (strlen(at) > 8 && str_to_hex((struct str){ at + 1, 8 }, &marker))
+			sum += marker;
+	}
 	return sum;
 }
 
