@@ -81,7 +81,7 @@ static int resolve_details(struct store_cursor *cursor, int64_t *column, size_t 
 		cursor->detail_ids = mem_alloc((CHUNK_ROWS_MAX + 1) * sizeof(uint32_t));
 	cursor->detail_ids[0] = 0;
 	at = cursor->details.at;
-	end = at + cursor->details.len;
+	end = at ? at + cursor->details.len : NULL;
 	while (at < end && known <= CHUNK_ROWS_MAX) {
 		size_t len = strnlen(at, (size_t)(end - at));
 

@@ -256,7 +256,9 @@ static int load_heads(struct store *store, struct err *err)
 		last = last == INT64_MIN ? 0 : last + 1;
 	}
 	(void)sqlite3_finalize(stmt);
-	qsort(store->chunks.at, store->chunks.count, sizeof(*store->chunks.at), by_lane_kind_start);
+	if (store->chunks.count)
+		qsort(store->chunks.at, store->chunks.count, sizeof(*store->chunks.at),
+		      by_lane_kind_start);
 	return 0;
 }
 
@@ -371,8 +373,7 @@ int chunk_fetch(struct store *store, const struct chunk_head *head, struct buf *
 		const void *at = sqlite3_column_blob(store->fetch, 0);
 		int len = sqlite3_column_bytes(store->fetch, 0);
 
-		ret = at && len == head->bytes &&
-		      (uint32_t)crc32(0, at, (uInt)len) == head->checksum;
+		ret = at && len == head->bytes && checks_out(at, len, head->checksum);
 		if (ret)
 			buf_add(out, at, (size_t)len);
 	} else if (ret == SQLITE_DONE || ret == SQLITE_CORRUPT) {
