@@ -87,7 +87,8 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	const struct session *session = timeline->session;
 	uint32_t device = op_segment(timeline, op)->device;
 	int64_t ns = ops->end[op] - ops->start[op], elements;
-	uint64_t family = detail_family(intern_get(session->details, detail, NULL), &elements), *slot, key;
+	uint64_t family = detail_family(intern_get(session->details, detail, NULL), &elements),
+		 *slot, key;
 	struct group *group;
 
 	if (elements < 0)
