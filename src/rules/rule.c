@@ -222,9 +222,9 @@ static int place_order(const void *a_, const void *b_)
 		return x->rule->layer == a->lead ? -1 : 1;
 	if (x->rule->layer != y->rule->layer)
 		return x->rule->layer < y->rule->layer ? -1 : 1;
-	order = compare(weight_of(y), weight_of(x));
+	order = compare(y->severity, x->severity);
 	if (!order)
-		order = compare(y->severity, x->severity);
+		order = compare(weight_of(y), weight_of(x));
 	return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 

@@ -22,21 +22,21 @@ const char *layer_name(enum layer layer);
 struct evidence {
 	const char *metric; /* name of the fact, as in the JSON, or NVIDIA's metric */
 	double value;
-	const char *unit;   /* "ns", "%", "W", "count", ... */
-	const char *where;  /* "device 0", "kernel copy_strided"; "" */
+	const char *unit;  /* "ns", "%", "W", "count", ... */
+	const char *where; /* "device 0", "kernel copy_strided"; "" */
 };
 
 struct finding {
 	const struct rule *rule;
 	enum severity severity;
-	uint32_t device;           /* SESSION_NONE */
-	uint32_t kernel;           /* index into facts.kernels; SESSION_NONE */
-	const char *title;         /* "The GPU waits for the data loader" */
-	const char *claim;         /* one or two sentences with the numbers */
+	uint32_t device;   /* SESSION_NONE */
+	uint32_t kernel;   /* index into facts.kernels; SESSION_NONE */
+	const char *title; /* "The GPU waits for the data loader" */
+	const char *claim; /* one or two sentences with the numbers */
 	VEC(struct evidence) evidence;
 	int64_t impact_low_ns, impact_high_ns; /* FACT_UNKNOWN: no time can be given */
-	double impact_share;       /* high / span of the device; NAN */
-	double coverage;           /* of the evidence; 0..1 */
+	double impact_share;                   /* high / span of the device; NAN */
+	double coverage;                       /* of the evidence; 0..1 */
 	enum grade grade;
 	VEC(const char *) advice;  /* most promising first */
 	VEC(const char *) next;    /* commands or measurements to run next */
@@ -46,7 +46,7 @@ struct finding {
 };
 
 struct findings {
-	VEC(struct finding) at;    /* after rules_run: in order of telling */
+	VEC(struct finding) at;      /* after rules_run: in order of telling */
 	VEC(const char *) abstained; /* "launch_bound: only 41 % of launches matched" */
 	struct arena arena;
 };
@@ -54,14 +54,26 @@ struct findings {
 struct rule {
 	const char *id;
 	const char *title;
-	const char *why;   /* one sentence of background */
+	const char *why; /* one sentence of background */
 	enum layer layer;
 	/* Add what applies. Must cope with every fact missing. */
-	void (*apply)(const struct facts *facts, const struct rule *rule, struct findings *findings);
+	void (*apply)(const struct facts *facts, const struct rule *rule,
+		      struct findings *findings);
 };
 
 /* One word a line; a word needs its file. */
-#define RULE_LIST(X)
+#define RULE_LIST(X)              \
+	X(power_wall)             \
+	X(thermal_throttle)       \
+	X(shared_card_contention) \
+	X(memory_growth)          \
+	X(low_utilisation_trap)   \
+	X(gpu_starved)            \
+	X(sync_readback)          \
+	X(pageable_copy)          \
+	X(launch_bound)           \
+	X(step_outliers)          \
+	X(collective_wait)
 
 #define X(name) extern const struct rule rule_##name;
 RULE_LIST(X)
@@ -78,12 +90,12 @@ void findings_done(struct findings *findings);
 
 /* For rules: a new finding with rule, grade HIGH, coverage 1, impact unknown. */
 struct finding *finding_add(struct findings *findings, const struct rule *rule,
-                            enum severity severity);
+			    enum severity severity);
 /* Formatted text in the findings' arena. */
 const char *finding_text(struct findings *findings, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void finding_evidence(struct finding *finding, const char *metric, double value, const char *unit,
-                      const char *where);
+		      const char *where);
 /* The range of reclaimable time, and its high end as a share of `span_ns`. */
 void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, int64_t span_ns);
 /* One grade less, down to GRADE_LOW. */

@@ -1,0 +1,188 @@
+#include "base/i18n.h"
+#include "base/units.h"
+#include "rules/tell.h"
+
+#include <string.h>
+
+/* Idle time for want of work, as a share of the span, that is worth a finding.
+ * Idle warnings of comparable tools start at 15 %; a tenth is where advice
+ * begins to pay. doc/rules/gpu_starved.md */
+static const double STARVED_SHARE = 0.10;
+/* From here on nothing else matters. */
+static const double STARVED_BAD_SHARE = 0.5;
+
+/* The loader is blamed for what it covers: half of the starved time, and
+ * enough of the span that mending it would show. */
+static const double LOADER_PART = 0.5;
+static const double LOADER_SHARE = 0.05;
+
+struct starved {
+	int64_t ns;        /* idle because the host was late */
+	int64_t loader_ns; /* of that, while the launching thread loaded data */
+	uint32_t loader_name;
+	const struct during *other; /* the longest of what is no loading; NULL */
+};
+
+static struct starved starved_of(const struct device_fact *device)
+{
+	const struct idle_fact *idle = &device->idle[IDLE_HOST_LATE];
+	struct starved starved = { .ns = idle->ns };
+
+	for (size_t i = 0; i < idle->during.count; i++) {
+		const struct during *during = &idle->during.at[i];
+
+		if (during->phase == PHASE_LOADER) {
+			if (!starved.loader_ns)
+				starved.loader_name = during->name;
+			starved.loader_ns += during->ns;
+		} else if (!starved.other) {
+			starved.other = during;
+		}
+	}
+	return starved;
+}
+
+/* With one worker that loads beside the rest of the step, the shorter of both
+ * vanishes behind the longer: the least that moving the loader away brings. At
+ * most all starved time goes, and the waits. A recording with stacks slows the
+ * launching too, and can't tell how much of that idle time is its own doing. */
+static void loader_impact(const struct facts *facts, const struct device_fact *device,
+			  const struct starved *starved, struct finding *finding)
+{
+	int64_t rest_ns = device->span_ns - starved->loader_ns;
+	int64_t low_ns = starved->loader_ns < rest_ns ? starved->loader_ns : rest_ns;
+	int64_t high_ns = starved->ns + device->idle[IDLE_SYNC_BLOCKED].ns;
+
+	if (facts->host_time_inflated)
+		high_ns += device->idle[IDLE_LAUNCH_RATE].ns;
+	if (low_ns > starved->ns)
+		low_ns = starved->ns;
+	finding_impact(finding, low_ns < 0 ? 0 : low_ns, high_ns, device->span_ns);
+}
+
+static void loader_advice(struct finding *finding, const char *loader)
+{
+	/* PyTorch's names of its two iterators: torch/utils/data/dataloader.py. */
+	if (strstr(loader, "_MultiProcessingDataLoaderIter")) {
+		finding_advice(
+			finding,
+			_("The workers don't keep up: raise num_workers towards the number of free "
+			  "CPU cores and prefetch_factor above 2; keep persistent_workers=True"));
+		finding_advice(finding, _("Make each item cheaper: decode and augment once and "
+					  "cache, use a faster decoder, or do it on the GPU (DALI, "
+					  "torchvision.transforms.v2 on CUDA tensors)"));
+	} else {
+		finding_advice(finding,
+			       _("Load in worker processes: DataLoader(num_workers=4 or more, "
+				 "persistent_workers=True, prefetch_factor=2 or more), so that the "
+				 "next batch is made while this one computes"));
+		finding_advice(finding, _("Take decoding and augmentation off the main thread: "
+					  "cache what is the same each time, or do it on the GPU "
+					  "(DALI, torchvision.transforms.v2 on CUDA tensors)"));
+	}
+	finding_advice(finding, _("pin_memory=True with .to(device, non_blocking=True), so that "
+				  "the upload overlaps too"));
+}
+
+static void tell_loader(const struct facts *facts, const struct rule *rule,
+			const struct device_fact *device, const struct starved *starved,
+			struct findings *findings)
+{
+	double share = share_of(starved->ns, device->span_ns);
+	struct finding *finding = finding_add(
+		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
+	const char *loader = tell_name(facts, starved->loader_name);
+	struct unit_text ns, loader_ns, text;
+
+	finding->title = _("The GPU waits for the data loader");
+	finding->claim = finding_text(findings,
+				      _("%s had nothing queued for %s (%s of the span); in %s of "
+					"that the launching thread was loading data (%s)."),
+				      tell_device(facts, findings, device->device),
+				      units_ns(&ns, starved->ns), units_share(&text, share),
+				      units_ns(&loader_ns, starved->loader_ns), loader);
+	finding_evidence(finding, "idle.host_late.during.loader", (double)starved->loader_ns, "ns",
+			 loader);
+	loader_advice(finding, loader);
+	loader_impact(facts, device, starved, finding);
+	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
+				"faster than the GPU's steps?"));
+	finding_next(finding, _("py-spy record --subprocesses -- python YOUR_SCRIPT"));
+}
+
+static void tell_host(const struct facts *facts, const struct rule *rule,
+		      const struct device_fact *device, const struct starved *starved,
+		      struct findings *findings)
+{
+	double share = share_of(starved->ns, device->span_ns);
+	struct finding *finding = finding_add(
+		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
+	const char *device_text = tell_device(facts, findings, device->device);
+	struct unit_text ns, other_ns, text;
+
+	if (starved->other)
+		finding->claim = finding_text(findings,
+					      _("%s had nothing queued for %s (%s of the span); "
+						"the launching thread was longest in %s (%s)."),
+					      device_text, units_ns(&ns, starved->ns),
+					      units_share(&text, share),
+					      tell_name(facts, starved->other->name),
+					      units_ns(&other_ns, starved->other->ns));
+	else
+		finding->claim = finding_text(findings,
+					      _("%s had nothing queued for %s (%s of the span); "
+						"what the host did then is not in the recording."),
+					      device_text, units_ns(&ns, starved->ns),
+					      units_share(&text, share));
+	if (!starved->other)
+		finding_lose_grade(finding);
+	else
+		finding_evidence(finding, "idle.host_late.during", (double)starved->other->ns, "ns",
+				 tell_name(facts, starved->other->name));
+	finding_advice(finding, _("Move that work out of the launching thread or between launches: "
+				  "other threads or processes, asynchronously, or less often"));
+	/* Work of the host can be hidden only behind work of the device: the busy
+	 * time at most is there to hide it. */
+	finding_impact(finding,
+		       starved->ns < device->busy_ns ? starved->ns / 2 : device->busy_ns / 2,
+		       starved->ns, device->span_ns);
+	finding_next(finding, _("mark the host's parts with torch.profiler.record_function or NVTX "
+				"ranges and record again"));
+}
+
+static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+		struct starved starved;
+		struct finding *finding;
+
+		if (!device->has_timeline || device->span_ns <= 0 || device->idle_ns <= 0)
+			continue;
+		if (!tell_enough_launches(facts, rule, device, findings))
+			continue;
+		starved = starved_of(device);
+		if (share_of(starved.ns, device->span_ns) < STARVED_SHARE)
+			continue;
+		if (share_of(starved.loader_ns, starved.ns) >= LOADER_PART &&
+		    share_of(starved.loader_ns, device->span_ns) >= LOADER_SHARE)
+			tell_loader(facts, rule, device, &starved, findings);
+		else
+			tell_host(facts, rule, device, &starved, findings);
+		finding = &findings->at.at[findings->at.count - 1];
+		finding->device = device->device;
+		finding->coverage = device->coverage;
+		finding_evidence(finding, "idle.host_late", (double)starved.ns, "ns",
+				 tell_device(facts, findings, device->device));
+		finding_evidence(finding, "span_ns", (double)device->span_ns, "ns", "");
+		tell_host_doubt(facts, findings, finding);
+	}
+}
+
+const struct rule rule_gpu_starved = {
+	.id = "gpu_starved",
+	.title = N_("The GPU waits for the host"),
+	.why = N_("Time with no kernel and no copy in flight or queued is time the host was late."),
+	.layer = LAYER_TIMELINE,
+	.apply = apply,
+};

@@ -1,0 +1,94 @@
+#include "base/i18n.h"
+#include "base/units.h"
+#include "rules/tell.h"
+
+/* Idle time between launches that came, but too slowly, as a share of the span.
+ * The same share as for a starved GPU: doc/rules/launch_bound.md */
+static const double LAUNCH_BOUND_SHARE = 0.10;
+static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
+
+static void evidence(const struct facts *facts, struct findings *findings,
+		     const struct device_fact *device, struct finding *finding)
+{
+	const char *where = tell_device(facts, findings, device->device);
+
+	finding_evidence(finding, "idle.launch_rate", (double)device->idle[IDLE_LAUNCH_RATE].ns,
+			 "ns", where);
+	finding_evidence(finding, "kernel_count", (double)device->kernel_count, "count", where);
+	finding_evidence(finding, "kernel_p50_ns", (double)device->kernel_p50_ns, "ns", where);
+	finding_evidence(finding, "launch_gap_p50_ns", (double)device->launch_gap_p50_ns, "ns",
+			 where);
+	finding_evidence(finding, "small_kernels", (double)device->small_kernels, "count", where);
+}
+
+static void advice(struct finding *finding)
+{
+	finding_advice(finding, _("Launch many kernels at once: CUDA graphs (torch.cuda.graph, or "
+				  "torch.compile(mode=\"reduce-overhead\")); shapes and addresses "
+				  "must then stay the same"));
+	finding_advice(finding, _("Launch fewer: torch.compile fuses elementwise operators; use "
+				  "fused optimizers (fused=True or foreach=True)"));
+	finding_advice(finding, _("Give each kernel more to do: a bigger batch, if memory and "
+				  "convergence allow it"));
+	finding_next(finding, _("sonde report --layer timeline --top 30 PROFILE"));
+	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), avg(duration) FROM "
+				"kernel GROUP BY name ORDER BY 2 DESC LIMIT 20\""));
+}
+
+static void tell(const struct facts *facts, const struct rule *rule,
+		 const struct device_fact *device, struct findings *findings)
+{
+	int64_t idle_ns = device->idle[IDLE_LAUNCH_RATE].ns;
+	double share = share_of(idle_ns, device->span_ns);
+	struct finding *finding = finding_add(
+		findings, rule, share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
+	struct unit_text ns, percent, median, gap, count;
+	/* Even a host that does nothing but launch needs its launch calls. */
+	int64_t low_ns = idle_ns - device->launch_sum_ns;
+
+	finding->device = device->device;
+	finding->claim = finding_text(
+		findings,
+		_("%s ran dry between launches for %s (%s of the span): %s kernels with a median "
+		  "of %s, while a launch comes every %s."),
+		tell_device(facts, findings, device->device), units_ns(&ns, idle_ns),
+		units_share(&percent, share), units_count(&count, device->kernel_count),
+		units_ns(&median, device->kernel_p50_ns),
+		units_ns(&gap, device->launch_gap_p50_ns));
+	finding->coverage = device->coverage;
+	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, device->span_ns);
+	evidence(facts, findings, device, finding);
+	advice(finding);
+	tell_host_doubt(facts, findings, finding);
+	if (!facts->host_time_inflated)
+		return;
+	/* Recording a stack at each call is just what makes launches slow. */
+	finding->severity = SEVERITY_NOTE;
+	finding->held_back = true;
+	finding->held_back_why = _("held back: recording stacks slows launches most of all; judge "
+				   "it by a recording without");
+}
+
+static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+
+		if (!device->has_timeline || device->span_ns <= 0 || device->idle_ns <= 0)
+			continue;
+		if (!tell_enough_launches(facts, rule, device, findings))
+			continue;
+		if (share_of(device->idle[IDLE_LAUNCH_RATE].ns, device->span_ns) >=
+		    LAUNCH_BOUND_SHARE)
+			tell(facts, rule, device, findings);
+	}
+}
+
+const struct rule rule_launch_bound = {
+	.id = "launch_bound",
+	.title = N_("The host can't launch fast enough"),
+	.why = N_("A kernel that is shorter than the host's work for its launch leaves the GPU "
+		  "idle until the next one comes."),
+	.layer = LAYER_TIMELINE,
+	.apply = apply,
+};

@@ -1,0 +1,29 @@
+/*
+ * tell.h - what several rules say in the same words.
+ */
+#pragma once
+
+#include "rules/rule.h"
+
+/* "GPU 0 (NVIDIA H200)", in the findings' arena. */
+const char *tell_device(const struct facts *facts, struct findings *findings, uint32_t device);
+
+/* The file name of a source without its folders; "" unknown. */
+const char *tell_file(const struct facts *facts, uint32_t source);
+
+/* "<name>", or "unnamed" for none. */
+const char *tell_name(const struct facts *facts, uint32_t name);
+
+/* Where Python stacks were recorded the host was slowed by it: a finding that
+ * rests on host time says so and loses a grade. Call it when the claim is set. */
+void tell_host_doubt(const struct facts *facts, struct findings *findings, struct finding *finding);
+
+/* Launches must be known for so large a part of the kernels before idle time
+ * has causes. False, with a line, if they are not. */
+bool tell_enough_launches(const struct facts *facts, const struct rule *rule,
+			  const struct device_fact *device, struct findings *findings);
+
+static inline double share_of(int64_t part_ns, int64_t whole_ns)
+{
+	return whole_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+}
