@@ -410,9 +410,46 @@ static const char *parse_learned(struct kineto_parser *parser, struct kineto_eve
 	}
 }
 
+/* Does an event begin with the brace at `at`? Its keys are few. */
+static bool is_event(const char *start, const char *at, const char *end)
+{
+	static const char *const keys[] = { "\"ph\"",  "\"name\"", "\"cat\"", "\"pid\"",
+					    "\"tid\"", "\"ts\"",   "\"args\"" };
+	const char *before = at - 1;
+
+	while (before > start &&
+	       (*before == ' ' || *before == '\n' || *before == '\r' || *before == '\t'))
+		before--;
+	if (before < start || (*before != ',' && *before != '['))
+		return false;
+	at = scan_space(at + 1, end);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t len = strlen(keys[i]);
+
+		if ((size_t)(end - at) > len && !memcmp(at, keys[i], len)) {
+			at = scan_space(at + len, end);
+			return at < end && *at == ':';
+		}
+	}
+	return false;
+}
+
+const char *kineto_find_event(const char *start, const char *end)
+{
+	const char *at = start;
+
+	while ((at = memchr(at, '{', (size_t)(end - at)))) {
+		if (is_event(start, at, end))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
 enum kineto_parsed kineto_parse(struct kineto_parser *parser, const char *at, const char *end,
 				struct kineto_event *event, const char **ret_next)
 {
+	bool whole = true;
 	bool bad;
 
 	if (parser->learn) {
@@ -425,12 +462,19 @@ enum kineto_parsed kineto_parse(struct kineto_parser *parser, const char *at, co
 		event_clear(event);
 		parser->trail_count = parser->spare_count = 0;
 		parser->learnable = !loose;
+		/* A string that does not end must not swallow the next event. */
+		if (loose) {
+			const char *next = kineto_find_event(at + 1, end);
+
+			whole = !next;
+			end = next ? next : end;
+		}
 		*ret_next = parse_general(parser, event, at, end, loose, &bad);
 		if (*ret_next) {
 			learn(parser, event);
 			return KINETO_PARSED;
 		}
-		if (!bad)
+		if (!bad && whole)
 			return KINETO_SHORT;
 	}
 	return KINETO_BROKEN;

@@ -255,3 +255,6 @@ DEFINE_OWNED(kineto_parser, kineto_parser_free);
 /* The object that opens at `at`. *ret_next is behind it. */
 enum kineto_parsed kineto_parse(struct kineto_parser *parser, const char *at, const char *end,
 				struct kineto_event *event, const char **ret_next);
+
+/* The first place from `start` on where an event seems to begin; NULL. */
+const char *kineto_find_event(const char *start, const char *end);

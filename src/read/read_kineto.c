@@ -61,42 +61,6 @@ static int peek(struct walk *walk, char *ret)
 	}
 }
 
-/* Does an event begin with the brace at `at`? Its keys are few. */
-static bool is_event(const char *start, const char *at, const char *end)
-{
-	static const char *const keys[] = { "\"ph\"",  "\"name\"", "\"cat\"", "\"pid\"",
-					    "\"tid\"", "\"ts\"",   "\"args\"" };
-	const char *before = at - 1;
-
-	while (before > start &&
-	       (*before == ' ' || *before == '\n' || *before == '\r' || *before == '\t'))
-		before--;
-	if (before < start || (*before != ',' && *before != '['))
-		return false;
-	at = scan_space(at + 1, end);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		size_t len = strlen(keys[i]);
-
-		if ((size_t)(end - at) > len && !memcmp(at, keys[i], len)) {
-			at = scan_space(at + len, end);
-			return at < end && *at == ':';
-		}
-	}
-	return false;
-}
-
-static const char *find_event(const char *start, const char *end)
-{
-	const char *at = start;
-
-	while ((at = memchr(at, '{', (size_t)(end - at)))) {
-		if (is_event(start, at, end))
-			return at;
-		at++;
-	}
-	return NULL;
-}
-
 /* Where the array of events seems to end; NULL. */
 static const char *find_close(const char *start, const char *end)
 {
@@ -125,7 +89,7 @@ static int resync(struct walk *walk)
 	k->loss[LOSS_malformed]++;
 	k->loss[LOSS_dropped]++;
 	for (;;) {
-		const char *next = find_event(walk->at, walk->end);
+		const char *next = kineto_find_event(walk->at, walk->end);
 		const char *close = NULL;
 		int ret;
 
@@ -163,7 +127,7 @@ static int read_short(struct walk *walk)
 	int ret;
 
 	/* Events are small: if another one begins in here, this one is broken. */
-	if (left >= WINDOW && find_event(walk->at + 1, walk->end)) {
+	if (left >= WINDOW && kineto_find_event(walk->at + 1, walk->end)) {
 		walk->at++;
 		return resync(walk);
 	}
@@ -174,7 +138,7 @@ static int read_short(struct walk *walk)
 	ret = more(walk);
 	if (ret)
 		return ret;
-	if (find_event(walk->at + 1, walk->end) || find_close(walk->at, walk->end)) {
+	if (kineto_find_event(walk->at + 1, walk->end) || find_close(walk->at, walk->end)) {
 		walk->at++;
 		return resync(walk);
 	}
