@@ -139,7 +139,7 @@ static void clock_facts(const struct session *session, const struct series *seri
 	const struct source *source = &session->sources.at[series->source];
 
 	ret->interval_assumed = source->interval_assumed;
-	ret->has_clock = source->has_utc;
+	ret->has_clock = source->has_utc || (source->interval_ns > 0 && !source->interval_assumed);
 	ret->first_ns = series->time_ns[0];
 	ret->last_ns = series->time_ns[series->count - 1];
 	ret->interval_ns = source->interval_ns > 0 ? source->interval_ns : spacing_of(series);

@@ -31,7 +31,7 @@ static void advice(struct finding *finding)
 	finding_advice(finding, _("Give each kernel more to do: a bigger batch, if memory and "
 				  "convergence allow it"));
 	finding_next(finding, _("sonde report --layer timeline --top 30 PROFILE"));
-	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), avg(duration) FROM "
+	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), avg(duration_ns) FROM "
 				"kernel GROUP BY name ORDER BY 2 DESC LIMIT 20\""));
 }
 

@@ -80,8 +80,8 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		  "a buffer that is used again; then .to(device, non_blocking=True)"));
 	finding_advice(finding, _("Pin what is reused, not everything: pinned memory can't be "
 				  "swapped out and is slow to get"));
-	finding_next(finding, _("sonde sql PROFILE \"SELECT copy, host_memory, count(*), "
-				"sum(bytes), sum(duration) FROM memcpy GROUP BY 1, 2\""));
+	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), "
+				"sum(bytes), sum(duration_ns) FROM memcpy GROUP BY name\""));
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)

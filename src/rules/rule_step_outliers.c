@@ -65,13 +65,8 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 		_("Look at what the longest steps do besides: checkpoints, evaluation, logging, a "
 		  "new shape that is compiled or tuned (cudnn.benchmark), garbage collection, "
 		  "cudaMalloc after the cache is full, a slow storage read"));
-	finding_next(
-		finding,
-		finding_text(
-			findings,
-			_("sonde sql PROFILE \"SELECT name, start, duration FROM runtime WHERE "
-			  "start BETWEEN %lld AND %lld ORDER BY duration DESC LIMIT 10\""),
-			(long long)worst->start_ns, (long long)worst->end_ns));
+	finding_next(finding, _("sonde sql PROFILE \"SELECT name, start_ns, duration_ns FROM range "
+				"ORDER BY duration_ns DESC LIMIT 20\""));
 	tell_host_doubt(facts, findings, finding);
 }
 

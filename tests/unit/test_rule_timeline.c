@@ -1,0 +1,449 @@
+/* The rules of the timeline layer, on both sides of each threshold, and the
+ * order in which findings are told. */
+#include "rule_bench.h"
+
+enum { MS = 1000000 };
+
+/* A timeline of a second, idle for `idle_ms` for one cause. */
+static struct device_fact *timeline(struct rule_bench *bench, enum idle_cause cause,
+				    int64_t idle_ms)
+{
+	struct device_fact *fact = bench_init(bench);
+
+	bench->facts.has_timeline = true;
+	fact->has_timeline = true;
+	fact->span_ns = 1000 * MS;
+	fact->coverage = 1;
+	fact->idle[cause].ns = idle_ms * MS;
+	fact->idle_ns = idle_ms * MS;
+	fact->busy_ns = fact->span_ns - fact->idle_ns;
+	fact->kernel_ns = fact->busy_ns;
+	fact->kernel_count = 1000;
+	fact->kernel_p50_ns = 5000;
+	fact->launch_gap_p50_ns = 50000;
+	fact->launch_sum_ns = 20 * MS;
+	return fact;
+}
+
+static void set_idle(struct device_fact *fact, enum idle_cause cause, int64_t ns)
+{
+	fact->idle[cause].ns = ns;
+	fact->idle_ns = ns;
+	fact->busy_ns = fact->span_ns - ns;
+}
+
+static void during(struct rule_bench *bench, const char *name, enum phase phase, int64_t ms)
+{
+	*VEC_ADD(&bench->facts.devices.at[0].idle[IDLE_HOST_LATE].during) =
+		(struct during){ ACTIVITY_RANGE, bench_text(bench, name), phase, ms * MS };
+}
+
+Test(gpu_starved, names_the_loader_and_gives_an_honest_range)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 700);
+
+	during(&bench, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", PHASE_LOADER,
+	       600);
+	during(&bench, "checkpoint", PHASE_OTHER, 50);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_BAD);
+	cr_assert_says(first(&bench)->title, "data loader");
+	cr_assert_says(first(&bench)->claim, "_SingleProcessDataLoaderIter");
+	cr_assert_says(first(&bench)->advice.at[0], "num_workers=4");
+	/* One worker hides the 400 ms of the rest behind the 600 of loading. */
+	cr_assert_eq(first(&bench)->impact_low_ns, 400 * MS);
+	cr_assert_eq(first(&bench)->impact_high_ns, 700 * MS);
+	fact->idle[IDLE_LAUNCH_RATE].ns = 100 * MS;
+	bench.facts.host_time_inflated = true;
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_eq(first(&bench)->impact_high_ns, 800 * MS);
+	bench_done(&bench);
+}
+
+Test(gpu_starved, advises_more_workers_only_where_there_are_some)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)timeline(&bench, IDLE_HOST_LATE, 700);
+	during(&bench, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+	       PHASE_LOADER, 600);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_says(first(&bench)->advice.at[0], "don't keep up");
+	bench_done(&bench);
+}
+
+Test(gpu_starved, begins_at_a_tenth_of_the_span)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 101);
+
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	set_idle(fact, IDLE_HOST_LATE, 99 * MS);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 0);
+	set_idle(fact, IDLE_HOST_LATE, 501 * MS);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_BAD);
+	bench_done(&bench);
+}
+
+Test(gpu_starved, blames_the_loader_only_for_half_of_the_time_and_more)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)timeline(&bench, IDLE_HOST_LATE, 400);
+	during(&bench, "evaluate", PHASE_OTHER, 201);
+	during(&bench, "loading", PHASE_LOADER, 199);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_silent(first(&bench)->title, "loader");
+	cr_assert_says(first(&bench)->claim, "evaluate");
+	bench.facts.devices.at[0].idle[IDLE_HOST_LATE].during.at[1].ns = 201 * MS;
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_says(first(&bench)->title, "loader");
+	bench_done(&bench);
+}
+
+Test(gpu_starved, does_not_blame_a_loader_that_costs_next_to_nothing)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 101);
+
+	during(&bench, "loading", PHASE_LOADER, 60);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_says(first(&bench)->title, "loader");
+	fact->span_ns = 1250 * MS;
+	set_idle(fact, IDLE_HOST_LATE, 126 * MS);
+	fact->idle[IDLE_HOST_LATE].during.at[0].ns = 62 * MS;
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_silent(first(&bench)->title, "loader");
+	bench_done(&bench);
+}
+
+Test(timeline_rules, abstain_with_a_line_below_the_stated_coverage)
+{
+	static const struct rule *const rules[] = { &rule_gpu_starved, &rule_launch_bound };
+	static const enum idle_cause causes[] = { IDLE_HOST_LATE, IDLE_LAUNCH_RATE };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rule_bench bench = { 0 };
+		struct device_fact *fact = timeline(&bench, causes[i], 500);
+
+		fact->coverage = 0.81;
+		cr_assert_eq(found_by(&bench, rules[i]), 1);
+		cr_assert_eq(bench.findings.abstained.count, 0);
+		fact->coverage = 0.79;
+		cr_assert_eq(found_by(&bench, rules[i]), 0);
+		cr_assert_eq(bench.findings.abstained.count, 1);
+		cr_assert_says(bench.findings.abstained.at[0], rules[i]->id);
+		cr_assert_says(bench.findings.abstained.at[0], "79 %");
+		bench_done(&bench);
+	}
+}
+
+Test(timeline_rules, lose_a_grade_and_say_so_when_stacks_were_recorded)
+{
+	static const struct rule *const rules[] = { &rule_gpu_starved, &rule_launch_bound };
+	static const enum idle_cause causes[] = { IDLE_HOST_LATE, IDLE_LAUNCH_RATE };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rule_bench bench = { 0 };
+
+		(void)timeline(&bench, causes[i], 500);
+		during(&bench, "work", PHASE_OTHER, 300);
+		cr_assert_eq(found_by(&bench, rules[i]), 1);
+		cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
+		cr_assert_silent(first(&bench)->claim, "stacks");
+		bench.facts.host_time_inflated = true;
+		cr_assert_eq(found_by(&bench, rules[i]), 1);
+		cr_assert_eq(first(&bench)->grade, GRADE_MEDIUM);
+		cr_assert_says(first(&bench)->claim, "stacks");
+		bench_done(&bench);
+	}
+}
+
+Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE, 101);
+
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->impact_low_ns, 81 * MS);
+	cr_assert_eq(first(&bench)->impact_high_ns, 101 * MS);
+	cr_assert_says(first(&bench)->claim, "a launch comes every 50.0 us");
+	cr_assert_says(first(&bench)->advice.at[0], "CUDA graphs");
+	set_idle(fact, IDLE_LAUNCH_RATE, 99 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
+	bench_done(&bench);
+}
+
+static void readback(struct rule_bench *bench, int64_t count, double per_step, int64_t idle_ms)
+{
+	struct readback_fact *fact = VEC_ADD(&bench->facts.readbacks);
+
+	*fact = (struct readback_fact){ .count = count,
+					.per_step = per_step,
+					.blocked_ns = 2 * MS,
+					.idle_ns = idle_ms * MS,
+					.op = bench_text(bench, "aten::item") };
+}
+
+Test(sync_readback, counts_by_step_and_by_time)
+{
+	static const struct {
+		double per_step;
+		int64_t idle_ms;
+		size_t found;
+		enum severity severity;
+	} cases[] = {
+		{ 0.9, 1, 0, 0 }, { 1, 1, 1, SEVERITY_NOTE },    { 2, 1, 1, SEVERITY_WARN },
+		{ NAN, 9, 0, 0 }, { NAN, 11, 1, SEVERITY_NOTE }, { NAN, 51, 1, SEVERITY_WARN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rule_bench bench = { 0 };
+
+		(void)timeline(&bench, IDLE_SYNC_BLOCKED, 100);
+		readback(&bench, 8, cases[i].per_step, cases[i].idle_ms);
+		cr_assert_eq(found_by(&bench, &rule_sync_readback), cases[i].found, "case %zu", i);
+		if (cases[i].found) {
+			cr_assert_eq(first(&bench)->severity, cases[i].severity, "case %zu", i);
+			cr_assert_says(first(&bench)->claim, "aten::item");
+			cr_assert_leq(first(&bench)->impact_high_ns, 100 * MS);
+		}
+		bench_done(&bench);
+	}
+}
+
+static void copy(struct rule_bench *bench, int pageable, int64_t count, int64_t tiny, int64_t bytes,
+		 int64_t sum_ns)
+{
+	*VEC_ADD(&bench->facts.copies) = (struct copy_fact){ .kind = COPY_HTOD,
+							     .pageable = pageable,
+							     .count = count,
+							     .tiny_count = tiny,
+							     .bytes = bytes,
+							     .sum_ns = sum_ns,
+							     .union_ns = sum_ns,
+							     .gbps = (double)bytes / (double)sum_ns,
+							     .link_peak_gbps = NAN };
+}
+
+Test(pageable_copy, wants_pageable_memory_bytes_and_time)
+{
+	static const struct {
+		int pageable;
+		int64_t tiny, bytes, ns;
+		size_t found;
+	} cases[] = {
+		{ 1, 0, 1 << 20, 1 * MS, 1 },          { 0, 0, 1 << 20, 1 * MS, 0 },
+		{ -1, 0, 1 << 20, 1 * MS, 0 },         { 1, 0, (1 << 20) - 1, 1 * MS, 0 },
+		{ 1, 0, 1 << 20, 999 * MS / 1000, 0 }, { 1, 10, 1 << 20, 1 * MS, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rule_bench bench = { 0 };
+
+		(void)timeline(&bench, IDLE_HOST_LATE, 100);
+		copy(&bench, cases[i].pageable, 10, cases[i].tiny, cases[i].bytes, cases[i].ns);
+		cr_assert_eq(found_by(&bench, &rule_pageable_copy), cases[i].found, "case %zu", i);
+		bench_done(&bench);
+	}
+}
+
+Test(pageable_copy, gains_at_least_what_pinned_copies_of_the_recording_are_faster)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)timeline(&bench, IDLE_HOST_LATE, 100);
+	copy(&bench, 1, 10, 0, 100000000, 10 * MS);
+	copy(&bench, 0, 10, 0, 100000000, 2 * MS);
+	cr_assert_eq(found_by(&bench, &rule_pageable_copy), 1);
+	cr_assert_eq(first(&bench)->impact_low_ns, 8 * MS);
+	cr_assert_eq(first(&bench)->impact_high_ns, 10 * MS);
+	bench_done(&bench);
+}
+
+static void steps(struct rule_bench *bench, size_t count, int64_t outlier_ns)
+{
+	struct step_facts *facts = &bench->facts.steps;
+	int64_t now = 0;
+
+	facts->p50_ns = 10 * MS;
+	facts->p95_ns = 10 * MS;
+	for (size_t i = 0; i < count; i++) {
+		struct step *step = VEC_ADD(&facts->step);
+		bool outlier = outlier_ns && i == count - 1;
+
+		step->start_ns = now;
+		now += outlier ? outlier_ns : 10 * MS;
+		step->end_ns = now;
+		step->outlier = outlier;
+		if (outlier)
+			*VEC_ADD(&step->differs) = "idle 5 ms more";
+	}
+}
+
+Test(step_outliers, need_five_steps_and_a_hundredth_of_the_time)
+{
+	static const struct {
+		size_t count, found, abstained;
+		int64_t outlier_ns;
+	} cases[] = {
+		{ 4, 0, 1, 20 * MS },   { 5, 1, 0, 20 * MS },  { 5, 0, 0, 0 },
+		{ 101, 0, 0, 20 * MS }, { 90, 1, 0, 20 * MS }, { 0, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rule_bench bench = { 0 };
+
+		(void)bench_init(&bench);
+		steps(&bench, cases[i].count, cases[i].outlier_ns);
+		cr_assert_eq(found_by(&bench, &rule_step_outliers), cases[i].found, "case %zu", i);
+		cr_assert_eq(bench.findings.abstained.count, cases[i].abstained, "case %zu", i);
+		if (cases[i].found)
+			cr_assert_says(first(&bench)->claim, "idle 5 ms more");
+		bench_done(&bench);
+	}
+}
+
+Test(collective_wait, is_a_suspicion_until_ranks_are_compared)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 0);
+
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 0);
+	fact->collective_ns = 400 * MS;
+	fact->collective_suspect_ns = 49 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 0);
+	fact->collective_suspect_ns = 51 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert_says(first(&bench)->claim, "Suspicion");
+	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
+	cr_assert_eq(first(&bench)->impact_low_ns, 0);
+	fact->collective_suspect_ns = 101 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	fact->waiting_ns = 300 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 0);
+	bench_done(&bench);
+}
+
+Test(collective_wait, from_one_rank_rests_on_what_no_kernel_covers)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 0);
+
+	fact->collective_ns = 400 * MS;
+	fact->collective_hidden_ns = 201 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 0);
+	fact->collective_hidden_ns = 199 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert_eq(first(&bench)->grade, GRADE_LOW);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
+	fact->collective_ns = 800 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	bench_done(&bench);
+}
+
+static void nothing(const struct facts *facts, const struct rule *rule, struct findings *findings)
+{
+	(void)facts;
+	(void)rule;
+	(void)findings;
+}
+
+static const struct rule of_system = { "s", "system", "", LAYER_SYSTEM, nothing };
+static const struct rule of_timeline = { "t", "timeline", "", LAYER_TIMELINE, nothing };
+static const struct rule of_kernel = { "k", "kernel", "", LAYER_KERNEL, nothing };
+
+static struct finding *add(struct findings *findings, const struct rule *rule, double share)
+{
+	struct finding *finding = finding_add(findings, rule, SEVERITY_WARN);
+
+	if (share >= 0)
+		finding_impact(finding, 0, (int64_t)(share * 1000), 1000);
+	return finding;
+}
+
+static const char *order_of(struct findings *findings)
+{
+	static char text[64];
+	size_t len = 0;
+
+	findings_order(findings);
+	for (size_t i = 0; i < findings->at.count; i++) {
+		text[len++] = findings->at.at[i].rule->id[0];
+		if (findings->at.at[i].held_back)
+			text[len++] = '-';
+	}
+	text[len] = '\0';
+	findings_done(findings);
+	memset(findings, 0, sizeof(*findings));
+	return text;
+}
+
+Test(order, the_layer_that_explains_most_leads_and_holds_finer_ones_back)
+{
+	struct findings findings = { 0 };
+
+	add(&findings, &of_kernel, 0.3);
+	add(&findings, &of_timeline, 0.9);
+	add(&findings, &of_system, 0.1);
+	cr_assert_str_eq(order_of(&findings), "tsk-");
+	add(&findings, &of_kernel, 0.9);
+	add(&findings, &of_timeline, 0.3);
+	cr_assert_str_eq(order_of(&findings), "kt");
+	/* Little that is coarse holds nothing back. */
+	add(&findings, &of_timeline, 0.19);
+	add(&findings, &of_kernel, 0.1);
+	cr_assert_str_eq(order_of(&findings), "tk");
+	add(&findings, &of_timeline, 0.21);
+	add(&findings, &of_kernel, 0.1);
+	cr_assert_str_eq(order_of(&findings), "tk-");
+}
+
+Test(order, a_finding_without_a_time_is_held_back_by_most_of_the_time)
+{
+	struct findings findings = { 0 };
+
+	add(&findings, &of_kernel, -1);
+	add(&findings, &of_timeline, 0.49);
+	cr_assert_str_eq(order_of(&findings), "tk");
+	add(&findings, &of_kernel, -1);
+	add(&findings, &of_timeline, 0.51);
+	cr_assert_str_eq(order_of(&findings), "tk-");
+	add(&findings, &of_kernel, -1);
+	add(&findings, &of_system, -1);
+	cr_assert_str_eq(order_of(&findings), "sk");
+}
+
+Test(order, another_device_holds_nothing_back)
+{
+	struct findings findings = { 0 };
+
+	add(&findings, &of_timeline, 0.9)->device = 0;
+	add(&findings, &of_kernel, 0.2)->device = 1;
+	cr_assert_str_eq(order_of(&findings), "tk");
+	add(&findings, &of_timeline, 0.9)->device = 0;
+	add(&findings, &of_kernel, 0.2)->device = 0;
+	cr_assert_str_eq(order_of(&findings), "tk-");
+}
+
+Test(order, is_the_rules_own_among_equals)
+{
+	struct findings findings = { 0 };
+	char expected[41] = { 0 };
+
+	for (int i = 0; i < 40; i++) {
+		struct finding *finding = add(&findings, &of_timeline, 0.1);
+
+		finding->kernel = (uint32_t)i;
+		expected[i] = 't';
+	}
+	findings_order(&findings);
+	for (uint32_t i = 0; i < 40; i++)
+		cr_assert_eq(findings.at.at[i].kernel, i);
+	cr_assert_str_eq(order_of(&findings), expected);
+}
