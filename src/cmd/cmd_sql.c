@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/i18n.h"
 #include "base/json.h"
@@ -32,12 +33,14 @@ static const struct opt sql_opts[] = {
 	OPT_END,
 };
 
-enum { WIDTH_ROWS = 200, CELL_MOST = 60 };
+/* On a terminal a kernel's full name would push all else off the screen. */
+enum { WIDTH_ROWS = 200, CELL_MOST = 48 };
 
 struct table {
 	int count;         /* of columns */
-	size_t rows;       /* seen */
-	VEC(char *) cells; /* of the rows that wait for their widths; NULL: SQL NULL */
+	size_t rows;       /* that wait for their widths, the header too */
+	bool clip;         /* to CELL_MOST */
+	VEC(char *) cells; /* of those rows; NULL: SQL NULL */
 	VEC(int) widths;
 	VEC(bool) words; /* the column holds something that is no number: flush left */
 };
@@ -45,34 +48,54 @@ struct table {
 struct printer {
 	const struct sql_args *args;
 	struct table table;
+	size_t rows;    /* of JSON */
 	struct buf out; /* one row, or the first rows */
 };
 
-static bool is_number(const char *text)
+/* As it is shown: names come from traces, and nothing in them may move the
+ * cursor; without their end where they are clipped. */
+static void add_shown(const struct table *table, struct buf *out, const char *value)
 {
-	double value;
+	size_t start = out->len;
+	int most = CELL_MOST;
 
-	return str_to_f64(str_of(text), &value);
+	for (const char *at = value ? value : "-"; *at; at++)
+		buf_char(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+	if (!table->clip || present_width(out->at + start) <= most)
+		return;
+	while (present_width(out->at + start) > most - 2) {
+		while ((out->at[--out->len] & 0xc0) == 0x80)
+			;
+		out->at[out->len] = 0;
+	}
+	buf_text(out, "..");
 }
 
-static void add_cell(struct table *table, struct buf *out, int column, const char *value)
+static int width_of(const char *text)
 {
-	const char *text = value ? value : "-";
 	int width = present_width(text);
-	int pad = table->widths.at[column] - (width < 0 ? (int)strlen(text) : width);
-	bool last = column + 1 == table->count;
 
+	return width < 0 ? (int)strlen(text) : width;
+}
+
+static void add_cell(const struct table *table, struct buf *out, int column, const char *value)
+{
+	struct buf cell = { 0 };
+	bool last = column + 1 == table->count;
+	int pad;
+
+	add_shown(table, &cell, value);
+	pad = table->widths.at[column] - width_of(cell.at);
 	if (column)
 		buf_text(out, "  ");
 	if (!table->words.at[column] && pad > 0)
 		buf_printf(out, "%*s", pad, "");
-	/* Names come from traces: nothing in them may move the cursor. */
-	for (const char *at = text; *at; at++)
-		buf_char(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
+	buf_add(out, cell.at, cell.len);
 	if (table->words.at[column] && pad > 0 && !last)
 		buf_printf(out, "%*s", pad, "");
 	if (last)
 		buf_char(out, '\n');
+	buf_done(&cell);
 }
 
 /* The rows that waited, now that their widths are known. */
@@ -85,31 +108,37 @@ static void table_flush(struct table *table, struct buf *out)
 	table->cells.count = 0;
 }
 
-static void table_row(struct table *table, struct buf *out, int count, const char *const *cells,
-		      bool header)
+static void table_header(struct table *table, struct buf *out, int count)
+{
+	table_flush(table, out); /* of the statement before */
+	table->count = count;
+	table->rows = 0;
+	table->widths.count = table->words.count = 0;
+	for (int i = 0; i < count; i++) {
+		*VEC_ADD(&table->widths) = 0;
+		*VEC_ADD(&table->words) = false;
+	}
+}
+
+static void table_row(struct table *table, struct buf *out, const char *const *cells,
+		      const bool *numbers)
 {
 	if (table->rows++ > WIDTH_ROWS) {
 		table_flush(table, out);
-		for (int i = 0; i < count; i++)
+		for (int i = 0; i < table->count; i++)
 			add_cell(table, out, i, cells[i]);
 		return;
 	}
-	table->count = count;
-	for (int i = 0; i < count; i++) {
-		const char *text = cells[i] ? cells[i] : "-";
-		int width = present_width(text);
+	for (int i = 0; i < table->count; i++) {
+		struct buf cell = { 0 };
+		int width;
 
-		if (header) {
-			*VEC_ADD(&table->widths) = 0;
-			*VEC_ADD(&table->words) = false;
-		} else if (cells[i] && !is_number(text)) {
+		add_shown(table, &cell, cells[i]);
+		width = width_of(cell.at);
+		buf_done(&cell);
+		if (numbers && cells[i] && !numbers[i])
 			table->words.at[i] = true;
-		}
-		if (width < 0)
-			width = (int)strlen(text);
-		if (width > CELL_MOST)
-			width = CELL_MOST;
-		if (width > table->widths.at[i])
+		if (width > table->widths.at[i] && width <= CELL_MOST)
 			table->widths.at[i] = width;
 		*VEC_ADD(&table->cells) = cells[i] ? mem_text(cells[i]) : NULL;
 	}
@@ -138,11 +167,11 @@ static void csv_row(struct buf *out, int count, const char *const *cells)
 }
 
 static void json_row(struct printer *printer, int count, const char *const *names,
-		     const char *const *values)
+		     const char *const *values, const bool *numbers)
 {
 	struct json json = { .out = &printer->out, .compact = true };
 
-	buf_text(&printer->out, printer->table.rows++ ? ",\n" : "[\n");
+	buf_text(&printer->out, printer->rows++ ? ",\n" : "[\n");
 	json_object(&json, NULL);
 	for (int i = 0; i < count; i++) {
 		int64_t integer;
@@ -150,9 +179,9 @@ static void json_row(struct printer *printer, int count, const char *const *name
 
 		if (!values[i])
 			continue;
-		if (str_to_i64(str_of(values[i]), &integer))
+		if (numbers[i] && str_to_i64(str_of(values[i]), &integer))
 			json_i64(&json, names[i], integer);
-		else if (str_to_f64(str_of(values[i]), &real))
+		else if (numbers[i] && str_to_f64(str_of(values[i]), &real))
 			json_f64(&json, names[i], real);
 		else
 			json_text(&json, names[i], values[i]);
@@ -160,17 +189,20 @@ static void json_row(struct printer *printer, int count, const char *const *name
 	json_end(&json);
 }
 
-static int print_row(void *arg, int count, const char *const *names, const char *const *values)
+static int print_row(void *arg, int count, const char *const *names, const char *const *values,
+		     const bool *numbers)
 {
 	struct printer *printer = arg;
 
 	if (printer->args->json) {
 		if (values)
-			json_row(printer, count, names, values);
+			json_row(printer, count, names, values, numbers);
 	} else if (printer->args->csv) {
 		csv_row(&printer->out, count, values ? values : names);
 	} else {
-		table_row(&printer->table, &printer->out, count, values ? values : names, !values);
+		if (!values)
+			table_header(&printer->table, &printer->out, count);
+		table_row(&printer->table, &printer->out, values ? values : names, numbers);
 	}
 	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
 	buf_clear(&printer->out);
@@ -181,9 +213,17 @@ static void print_end(struct printer *printer)
 {
 	table_flush(&printer->table, &printer->out);
 	if (printer->args->json)
-		buf_text(&printer->out, printer->table.rows ? "\n]\n" : "[]\n");
+		buf_text(&printer->out, printer->rows ? "\n]\n" : "[]\n");
 	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
 }
+
+/* Kinds of events that there are, then what they refer to. */
+static const char tables_query[] =
+	"SELECT kind AS \"table\", sum(count) AS rows FROM chunk GROUP BY kind"
+#define TABLE(name) " UNION ALL SELECT '" #name "', count(*) FROM " #name
+	TABLE(source) TABLE(device) TABLE(process) TABLE(lane) TABLE(kernel_key) TABLE(string)
+		TABLE(env) TABLE(loss) TABLE(note);
+#undef TABLE
 
 static void printer_done(struct printer *printer)
 {
@@ -202,13 +242,13 @@ static int sql_run(const void *arguments, struct err *err)
 	struct buf query = { 0 };
 	int code;
 
+	printer.table.clip = isatty(STDOUT_FILENO);
 	if (args->csv && args->json)
 		return err_set(err, ERR_USAGE, "--csv and --json exclude each other");
 	for (size_t i = 0; i < args->query.count; i++)
 		buf_printf(&query, "%s%s", i ? " " : "", args->query.at[i]);
 	if (!query.len)
-		buf_text(&query, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
-				 "ORDER BY name");
+		buf_text(&query, tables_query);
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
 	if (code >= 0)
 		print_end(&printer);

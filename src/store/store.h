@@ -173,8 +173,9 @@ int64_t store_bytes(struct store *store, enum store_kind kind);
  * with resolved names beside ids, as are the session's tables. Opens read-only
  * by its own connection, also while another process writes the file. `row` is
  * called for the header (values == NULL) and each row; a NULL value is SQL
- * NULL. A non-zero return of `row` stops. ERR_USAGE: bad SQL.
+ * NULL; numbers[i]: the value is an integer or a real, not a text that looks
+ * like one. A non-zero return of `row` stops. ERR_USAGE: bad SQL.
  */
 typedef int store_sql_row(void *arg, int count, const char *const *names,
-			  const char *const *values);
+			  const char *const *values, const bool *numbers);
 int store_sql(const char *path, const char *query, store_sql_row *row, void *arg, struct err *err);

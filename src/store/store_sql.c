@@ -30,23 +30,29 @@ static int show_rows(const struct store *store, sqlite3_stmt *stmt, store_sql_ro
 	int columns = sqlite3_column_count(stmt);
 	const char **names = mem_zero((size_t)columns * sizeof(*names));
 	const char **values = mem_zero((size_t)columns * sizeof(*values));
+	bool *numbers = mem_zero((size_t)columns * sizeof(*numbers));
 	int ret;
 	int code;
 
 	for (int i = 0; i < columns; i++)
 		names[i] = sqlite3_column_name(stmt, i);
-	ret = columns ? row(arg, columns, names, NULL) : 0;
+	ret = columns ? row(arg, columns, names, NULL, NULL) : 0;
 	while (!ret && (code = sqlite3_step(stmt)) != SQLITE_DONE) {
 		if (code != SQLITE_ROW) {
 			ret = store_sql_error(store, err);
 			break;
 		}
-		for (int i = 0; i < columns; i++)
+		for (int i = 0; i < columns; i++) {
+			int type = sqlite3_column_type(stmt, i);
+
+			numbers[i] = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 			values[i] = (const char *)sqlite3_column_text(stmt, i);
-		ret = row(arg, columns, names, values);
+		}
+		ret = row(arg, columns, names, values, numbers);
 	}
 	free(names);
 	free(values);
+	free(numbers);
 	return ret < 0 ? ret : 0;
 }
 
