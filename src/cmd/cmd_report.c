@@ -200,11 +200,11 @@ static int report_run(const void *arguments, struct err *err)
 	if (choose_language(args, err) < 0)
 		return err->code;
 	for (size_t i = 0; i < args->files.count; i++) {
-		if (args->files.count > 1 && import_is_profile(args->files.at[i]))
+		if (args->files.count > 1 && import_is_database(args->files.at[i]))
 			return err_set(err, ERR_USAGE, "%s: one profile at a time",
 				       args->files.at[i]);
 	}
-	if (!strcmp(path, "-") || (!import_is_profile(path) && !access(path, R_OK)))
+	if (!strcmp(path, "-") || (!import_is_database(path) && !access(path, R_OK)))
 		return report_files(args, err);
 	if (store_open(path, &store, err) < 0)
 		return err->code;

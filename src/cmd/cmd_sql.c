@@ -59,6 +59,7 @@ static void add_shown(const struct table *table, struct buf *out, const char *va
 	size_t start = out->len;
 	int most = CELL_MOST;
 
+	buf_text(out, ""); /* also an empty cell ends with NUL */
 	for (const char *at = value ? value : "-"; *at; at++)
 		buf_char(out, (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
 	if (!table->clip || present_width(out->at + start) <= most)

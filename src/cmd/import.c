@@ -15,20 +15,35 @@
 #include "read/reader.h"
 #include "store/store.h"
 
-bool import_is_profile(const char *path)
+/* "Database File Format", sqlite.org/fileformat2.html: the magic is at 0, the
+ * application id at 68. */
+enum { APPLICATION_ID_AT = 68, HEADER_BYTES = 72 };
+
+static bool read_header(const char *path, char ret_header[HEADER_BYTES])
 {
-	/* "Database File Format", sqlite.org/fileformat.html: the first 16 bytes. */
-	static const char magic[16] = "SQLite format 3";
 	OWN(own_closep) int fd = -1;
 	struct stat st;
-	char start[sizeof(magic)];
 
 	/* A FIFO that we opened and closed would cost its writer what it wrote. */
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd >= 0 && read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
-	       !memcmp(start, magic, sizeof(magic));
+	return fd >= 0 && read(fd, ret_header, HEADER_BYTES) == HEADER_BYTES;
+}
+
+bool import_is_database(const char *path)
+{
+	char header[HEADER_BYTES];
+
+	return read_header(path, header) && !memcmp(header, "SQLite format 3", 16);
+}
+
+static bool is_profile(const char *path)
+{
+	char header[HEADER_BYTES];
+
+	return import_is_database(path) && read_header(path, header) &&
+	       !memcmp(header + APPLICATION_ID_AT, "SOND", 4);
 }
 
 /* -o is one letter away from the trace itself: never write over anything but
@@ -43,7 +58,7 @@ static int check_output(const char *output, struct err *err)
 		return err_set(err, ERR_USAGE, "-o %s: is a directory", output);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "-o %s: is not an ordinary file", output);
-	if (st.st_size && !import_is_profile(output))
+	if (st.st_size && !is_profile(output))
 		return err_set(err, ERR_USAGE, "-o %s: exists and is not a profile", output);
 	return 0;
 }
@@ -121,15 +136,17 @@ int import_files(const char *const *files, size_t count, const char *output,
 	*ret_written = false;
 	if (check_output(output, err) < 0 || store_create(output, &store, err) < 0)
 		return err->code;
-	if (read_all(files, count, store, ret_summary, &outcome, err) < 0)
-		return err_context(err, "%s", output);
-	if (!outcome.read) {
+	if (read_all(files, count, store, ret_summary, &outcome, err) < 0 ||
+	    (outcome.read && store_finish(store, err) < 0)) {
+		/* The files are still there to import again: leave nothing
+		 * half done, least of all on a full disk. */
 		store_discard(STEAL(store));
-	} else {
-		if (store_finish(store, err) < 0)
-			return err->code;
-		*ret_written = true;
+		return err->code;
 	}
+	if (outcome.read)
+		*ret_written = true;
+	else
+		store_discard(STEAL(store));
 	if (!outcome.failed)
 		return 0;
 	*err = outcome.first;

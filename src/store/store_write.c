@@ -473,13 +473,16 @@ int store_create(const char *path, struct store **ret_store, struct err *err)
 		return ret;
 	if (sqlite3_open_v2(writer->part, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
 			    NULL) != SQLITE_OK)
-		return store_sql_error(store, err);
-	ret = create_tables(store, err);
+		ret = store_sql_error(store, err);
+	if (ret >= 0)
+		ret = create_tables(store, err);
 	if (ret >= 0)
 		ret = store_prepare(store, "INSERT OR REPLACE INTO chunk VALUES(?,?,?,?,?,?,?,?,?)",
 				    &writer->insert, err);
-	if (ret < 0)
+	if (ret < 0) {
+		store_discard(STEAL(store)); /* nothing is in it yet */
 		return ret;
+	}
 	*ret_store = STEAL(store);
 	return 0;
 }
