@@ -1,5 +1,6 @@
 #include "cmd/cmd.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,4 +82,15 @@ int cmd_unknown(const char *name, struct err *err)
 		return err_set(err, ERR_USAGE, "no command '%s'; try 'sonde report %s'", name,
 			       name);
 	return err_set(err, ERR_USAGE, "no command '%s'; 'sonde help' lists them", name);
+}
+
+int cmd_print(struct buf *out, struct err *err)
+{
+	size_t written = fwrite(out->at, 1, out->len, stdout);
+
+	/* Now: at exit nobody could say any more why it failed. */
+	if (written < out->len || fflush(stdout))
+		return err_errno(err, "standard output");
+	buf_clear(out);
+	return 0;
 }

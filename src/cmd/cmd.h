@@ -43,3 +43,6 @@ void cmd_overview(struct buf *out);
 
 /* ERR_USAGE with the nearest name, or with 'sonde report FILE' for a file. */
 int cmd_unknown(const char *name, struct err *err);
+
+/* Write `out` to standard output and empty it. ERR_IO, told with its reason. */
+int cmd_print(struct buf *out, struct err *err);

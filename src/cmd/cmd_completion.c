@@ -3,7 +3,6 @@
  *
  * A value "a|b|c" completes to its words, any other to file names.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/i18n.h"
@@ -232,14 +231,15 @@ static int completion_run(const void *arguments, struct err *err)
 {
 	const struct completion_args *args = arguments;
 	struct buf out = { 0 };
+	int code;
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
 		if (strcmp(args->shell, shells[i].shell) != 0)
 			continue;
 		shells[i].add(&out);
-		(void)fwrite(out.at, 1, out.len, stdout);
+		code = cmd_print(&out, err);
 		buf_done(&out);
-		return 0;
+		return code;
 	}
 	return err_set(err, ERR_USAGE, "no completion for '%s'; there is bash, zsh and fish",
 		       args->shell);

@@ -1,5 +1,3 @@
-#include <stdio.h>
-
 #include "base/i18n.h"
 #include "base/own.h"
 #include "cmd/cmd.h"
@@ -17,6 +15,7 @@ static int help_run(const void *arguments, struct err *err)
 {
 	const struct help_args *args = arguments;
 	struct buf out = { 0 };
+	int code;
 
 	if (!args->names.count)
 		cmd_overview(&out);
@@ -31,9 +30,9 @@ static int help_run(const void *arguments, struct err *err)
 			buf_char(&out, '\n');
 		cmd_describe(cmd, &out);
 	}
-	(void)fwrite(out.at, 1, out.len, stdout);
+	code = cmd_print(&out, err);
 	buf_done(&out);
-	return 0;
+	return code;
 }
 
 const struct cmd cmd_help = {

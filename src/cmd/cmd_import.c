@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "base/i18n.h"
@@ -55,8 +54,13 @@ static int import_run(const void *arguments, struct err *err)
 		add_default_output(&output, args->files.at[0]);
 	code = import_files(args->files.at, args->files.count, output.at, &summary, &written, err);
 	if (written) {
-		(void)fwrite(summary.at, 1, summary.len, stdout);
-		(void)printf("%s %s\n", _("wrote"), output.at);
+		struct err own = { 0 };
+
+		buf_printf(&summary, "%s %s\n", _("wrote"), output.at);
+		if (cmd_print(&summary, &own) < 0 && code >= 0) {
+			*err = own;
+			code = own.code;
+		}
 	}
 	buf_done(&output);
 	buf_done(&summary);

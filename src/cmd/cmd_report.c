@@ -154,8 +154,8 @@ static int report(struct store *store, const char *shown_path, const struct repo
 		present_json(facts, &findings, &out);
 	else
 		present_text(facts, &findings, &style, &out);
-	(void)fwrite(out.at, 1, out.len, stdout);
-	if (args->fail_on && any_as_bad(&findings, args->fail_on))
+	status = cmd_print(&out, err);
+	if (status >= 0 && args->fail_on && any_as_bad(&findings, args->fail_on))
 		status = 1;
 	findings_done(&findings);
 	buf_done(&out);

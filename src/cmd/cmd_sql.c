@@ -4,7 +4,6 @@
  * The table's columns are as wide as the first WIDTH_ROWS rows need; later rows
  * are printed as they come, so a query over millions of events takes no memory.
  */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,8 +48,12 @@ struct printer {
 	const struct sql_args *args;
 	struct table table;
 	size_t rows;    /* of JSON */
-	struct buf out; /* one row, or the first rows */
+	struct buf out; /* rows not printed yet */
+	struct err err; /* of printing */
 };
+
+/* Rows are small and writing each by itself is slow. */
+enum { PRINT_BYTES = 65536 };
 
 /* As it is shown: names come from traces, and nothing in them may move the
  * cursor; without their end where they are clipped. */
@@ -205,17 +208,15 @@ static int print_row(void *arg, int count, const char *const *names, const char 
 			table_header(&printer->table, &printer->out, count);
 		table_row(&printer->table, &printer->out, values ? values : names, numbers);
 	}
-	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
-	buf_clear(&printer->out);
-	return ferror(stdout);
+	return printer->out.len < PRINT_BYTES ? 0 : cmd_print(&printer->out, &printer->err);
 }
 
-static void print_end(struct printer *printer)
+static int print_end(struct printer *printer)
 {
 	table_flush(&printer->table, &printer->out);
 	if (printer->args->json)
 		buf_text(&printer->out, printer->rows ? "\n]\n" : "[]\n");
-	(void)fwrite(printer->out.at, 1, printer->out.len, stdout);
+	return cmd_print(&printer->out, &printer->err);
 }
 
 /* Kinds of events that there are, then what they refer to. */
@@ -252,7 +253,9 @@ static int sql_run(const void *arguments, struct err *err)
 		buf_text(&query, tables_query);
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
 	if (code >= 0)
-		print_end(&printer);
+		code = print_end(&printer);
+	if (printer.err.code)
+		*err = printer.err;
 	printer_done(&printer);
 	buf_done(&query);
 	return code < 0 ? code : 0;

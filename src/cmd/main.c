@@ -5,7 +5,6 @@
  * failure is its code without the sign (base/err.h); commands may return
  * statuses above 0 of their own.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,47 +17,37 @@ static int run(const struct cmd *cmd, int argc, const char *const *argv, struct 
 {
 	OWN(own_freep) void *args = mem_zero(cmd->args_size);
 	struct opt_memory *memory = NULL;
+	struct buf out = { 0 };
 	bool help = false;
 	int code = opt_parse(cmd->opts, argc, argv, args, &memory, &help, err);
 
 	if (code < 0)
 		return code;
 	if (help) {
-		struct buf out = { 0 };
-
 		cmd_describe(cmd, &out);
-		(void)fwrite(out.at, 1, out.len, stdout);
-		buf_done(&out);
+		code = cmd_print(&out, err);
 	} else {
 		code = cmd->run(args, err);
 	}
+	buf_done(&out);
 	opt_done(memory);
 	return code;
 }
 
-static int overview(void)
+static int show(void (*add)(struct buf *out), struct err *err)
 {
 	struct buf out = { 0 };
+	int code;
 
-	cmd_overview(&out);
-	(void)fwrite(out.at, 1, out.len, stdout);
+	add(&out);
+	code = cmd_print(&out, err);
 	buf_done(&out);
-	return 0;
+	return code;
 }
 
-/* What a full disk or a closed descriptor behind stdout refused would be lost
- * silently at exit. A reader that went away is no failure. */
-static int flush_output(int code, struct err *err)
+static void add_version(struct buf *out)
 {
-	bool failed;
-
-	errno = 0;
-	failed = fflush(stdout) || ferror(stdout);
-	if (!failed || code < 0 || errno == EPIPE)
-		return code;
-	if (!errno)
-		return err_set(err, ERR_IO, "standard output: could not be written");
-	return err_errno(err, "standard output");
+	buf_text(out, "sonde " SONDE_VERSION "\n");
 }
 
 int main(int argc, char **argv)
@@ -74,16 +63,15 @@ int main(int argc, char **argv)
 	/* A file over the shell's limit is a failed write, to be told as one. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
-		(void)puts("sonde " SONDE_VERSION);
+		code = show(add_version, &err);
 	else if (!strcmp(name, "--help") || !strcmp(name, "-h"))
-		code = overview();
+		code = show(cmd_overview, &err);
 	else if ((cmd = cmd_find(name)))
 		code = run(cmd, argc - 1, words + 1, &err);
 	else if (name[0] == '-')
 		code = err_set(&err, ERR_USAGE, "no option %s; 'sonde help' tells more", name);
 	else
 		code = cmd_unknown(name, &err);
-	code = flush_output(code, &err);
 	if (code >= 0)
 		return code;
 	(void)fprintf(stderr, "sonde%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "", err.line);
