@@ -133,10 +133,11 @@ static int memory_sample(struct sink *sink, const struct sample *sample, struct 
 	return 0;
 }
 
-static const struct sink_ops memory_ops = {
-	.op = memory_op, .call = memory_call, .range = memory_range, .alloc = memory_alloc,
-	.sample = memory_sample
-};
+static const struct sink_ops memory_ops = { .op = memory_op,
+					    .call = memory_call,
+					    .range = memory_range,
+					    .alloc = memory_alloc,
+					    .sample = memory_sample };
 
 static struct store *memory_store_new(void)
 {

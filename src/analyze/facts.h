@@ -30,27 +30,33 @@ enum grade { GRADE_NONE, GRADE_LOW, GRADE_MEDIUM, GRADE_HIGH };
 const char *grade_name(enum grade grade); /* "none", "low", "medium", "high" */
 
 /* Why a device was idle: each idle ns has exactly one. X(id, name, what) */
-#define IDLE_LIST(X)                                                                     \
-	X(HOST_LATE, "host_late", "nothing was queued: the host was busy elsewhere")     \
-	X(SYNC_BLOCKED, "sync_blocked", "the host sat in a synchronising call")          \
-	X(LAUNCH_RATE, "launch_rate", "launches came, but slower than the kernels ran")  \
+#define IDLE_LIST(X)                                                                        \
+	X(HOST_LATE, "host_late", "nothing was queued: the host was busy elsewhere")        \
+	X(SYNC_BLOCKED, "sync_blocked", "the host sat in a synchronising call")             \
+	X(LAUNCH_RATE, "launch_rate", "launches came, but slower than the kernels ran")     \
 	X(DEPENDENCY, "dependency", "work was queued, waiting for another stream or event") \
-	X(PEER, "peer", "waiting for another rank")                                      \
+	X(PEER, "peer", "waiting for another rank")                                         \
 	X(UNATTRIBUTED, "unattributed", "the recording does not say")
 
 enum idle_cause {
 #define X(id, name, what) IDLE_##id,
 	IDLE_LIST(X)
 #undef X
-	IDLE_COUNT
+		IDLE_COUNT
 };
 const char *idle_name(enum idle_cause cause);
 
 /* What the launching thread did meanwhile. */
-enum activity_kind { ACTIVITY_UNKNOWN, ACTIVITY_CALL, ACTIVITY_OP, ACTIVITY_RANGE, ACTIVITY_PYTHON };
+enum activity_kind {
+	ACTIVITY_UNKNOWN,
+	ACTIVITY_CALL,
+	ACTIVITY_OP,
+	ACTIVITY_RANGE,
+	ACTIVITY_PYTHON
+};
 
 /* X(id, name): the part of a training or inference step. */
-#define PHASE_LIST(X)          \
+#define PHASE_LIST(X)             \
 	X(FORWARD, "forward")     \
 	X(BACKWARD, "backward")   \
 	X(OPTIMIZER, "optimizer") \
@@ -62,7 +68,7 @@ enum phase {
 #define X(id, name) PHASE_##id,
 	PHASE_LIST(X)
 #undef X
-	PHASE_COUNT
+		PHASE_COUNT
 };
 const char *phase_name(enum phase phase);
 
@@ -87,23 +93,29 @@ struct metric_stats {
 	double min, mean, median, p95, max, last;
 };
 
-enum job_character { CHARACTER_UNKNOWN, CHARACTER_IDLE, CHARACTER_STEADY, CHARACTER_PERIODIC, CHARACTER_BURSTY };
+enum job_character {
+	CHARACTER_UNKNOWN,
+	CHARACTER_IDLE,
+	CHARACTER_STEADY,
+	CHARACTER_PERIODIC,
+	CHARACTER_BURSTY
+};
 
 struct system_facts {
-	uint32_t source;            /* the file with most samples of the device: samples, times,
-	                               interval, character and growth are of it; a metric that it
-	                               lacks comes from the file that has most of it */
+	uint32_t source; /* the file with most samples of the device: samples, times,
+			    interval, character and growth are of it; a metric that it
+			    lacks comes from the file that has most of it */
 	int64_t samples;
-	int64_t first_ns, last_ns;  /* session or source time, see has_clock */
-	bool has_clock;             /* the files had time stamps */
-	int64_t interval_ns;        /* FACT_UNKNOWN */
-	bool interval_assumed;      /* the tool's default, not in the file */
+	int64_t first_ns, last_ns;                /* session or source time, see has_clock */
+	bool has_clock;                           /* the files had time stamps */
+	int64_t interval_ns;                      /* FACT_UNKNOWN */
+	bool interval_assumed;                    /* the tool's default, not in the file */
 	struct metric_stats metric[METRIC_COUNT]; /* count 0: not measured */
 	enum job_character character;
-	int64_t period_ns;          /* FACT_UNKNOWN unless periodic */
-	int64_t busy_samples;       /* with util_pct of 10 and more */
-	double mem_growth_bytes_s;  /* NAN unless it grew steadily */
-	double mem_growth_bytes;    /* over the recording; NAN */
+	int64_t period_ns;         /* FACT_UNKNOWN unless periodic */
+	int64_t busy_samples;      /* with util_pct of 10 and more */
+	double mem_growth_bytes_s; /* NAN unless it grew steadily */
+	double mem_growth_bytes;   /* over the recording; NAN */
 	/* Samples with util_pct of 95 and more, and medians in them; NAN. */
 	int64_t high_util_samples;
 	double high_util_power_share; /* power over the limit in force */
@@ -112,16 +124,16 @@ struct system_facts {
 
 /* Clock lost to a limit. */
 struct episode {
-	const char *reason;  /* "power", "thermal", "power_brake", "sync_boost", "unknown" */
+	const char *reason; /* "power", "thermal", "power_brake", "sync_boost", "unknown" */
 	int64_t start_ns, end_ns;
 	uint32_t source;
 	int64_t first_sample, last_sample; /* numbers of the device's samples in that source,
-	                                      from 0 */
-	bool by_plateau;     /* no limit was reported: told by a clock that fell under load */
-	double mhz_lost;     /* highest clock seen (or max clock) minus median in it; NAN */
+					      from 0 */
+	bool by_plateau;           /* no limit was reported: told by a clock that fell under load */
+	double mhz_lost;           /* highest clock seen (or max clock) minus median in it; NAN */
 	double mhz_before, mhz_in; /* that maximum, that median */
-	double power_w;      /* median in it; NAN */
-	double temp_c;       /* highest in it; NAN */
+	double power_w;            /* median in it; NAN */
+	double temp_c;             /* highest in it; NAN */
 };
 
 struct process_fact {
@@ -139,37 +151,37 @@ struct process_fact {
 };
 
 struct device_fact {
-	uint32_t device;     /* index into session.devices */
-	bool has_timeline;   /* ops were recorded: the next block holds */
+	uint32_t device;   /* index into session.devices */
+	bool has_timeline; /* ops were recorded: the next block holds */
 	int64_t window_start_ns;
 	int64_t window_ns, before_ns, after_ns, span_ns;
 	int64_t busy_ns, working_ns, idle_ns;
-	int64_t waiting_ns;  /* FACT_UNKNOWN: ranks were not compared */
-	int64_t kernel_ns, kernel_sum_ns;  /* union, sum */
+	int64_t waiting_ns;               /* FACT_UNKNOWN: ranks were not compared */
+	int64_t kernel_ns, kernel_sum_ns; /* union, sum */
 	int64_t copy_ns, compute_idle_ns;
-	int64_t copy_overlap_ns;    /* copies under kernels */
-	int64_t stream_overlap_ns;  /* time with two streams or more busy */
-	int64_t collective_ns;      /* union of collective kernels */
-	int64_t collective_hidden_ns; /* of that under other kernels */
+	int64_t copy_overlap_ns;       /* copies under kernels */
+	int64_t stream_overlap_ns;     /* time with two streams or more busy */
+	int64_t collective_ns;         /* union of collective kernels */
+	int64_t collective_hidden_ns;  /* of that under other kernels */
 	int64_t collective_suspect_ns; /* beyond the quickest of the same collective: waiting,
-	                                  perhaps, for a late rank */
+					  perhaps, for a late rank */
 	int64_t kernel_count, memcpy_count, memset_count, graph_count;
 	int64_t memcpy_bytes;
 	int64_t stream_count;
-	double coverage;     /* kernels with their launch found / all */
-	int64_t unmatched_ops;      /* kernels without a launch in the recording */
-	int64_t launched_before;    /* of those, launched before the window by all signs */
+	double coverage;         /* kernels with their launch found / all */
+	int64_t unmatched_ops;   /* kernels without a launch in the recording */
+	int64_t launched_before; /* of those, launched before the window by all signs */
 	struct idle_fact idle[IDLE_COUNT];
 	/* launch delay: kernel start - end of launch call, 0 and more */
 	int64_t delay_p50_ns, delay_p95_ns;
-	int64_t queue_max;          /* launched, not yet started; FACT_UNKNOWN */
-	double queue_mean;          /* over the span */
-	int64_t small_kernels;      /* shorter than SMALL_KERNEL_NS */
+	int64_t queue_max;     /* launched, not yet started; FACT_UNKNOWN */
+	double queue_mean;     /* over the span */
+	int64_t small_kernels; /* shorter than SMALL_KERNEL_NS */
 	int64_t small_kernel_ns;
 	int64_t kernel_p50_ns;
-	int64_t launch_count;       /* launch calls matched to this device */
+	int64_t launch_count;                 /* launch calls matched to this device */
 	int64_t launch_sum_ns, launch_p50_ns; /* host time in launch calls; gap between them: */
-	int64_t launch_gap_p50_ns;  /* start of a launch call to start of the next, same thread */
+	int64_t launch_gap_p50_ns; /* start of a launch call to start of the next, same thread */
 	bool has_system;
 	struct system_facts system;
 	VEC(struct episode) episodes;
@@ -180,15 +192,15 @@ struct device_fact {
 extern const int64_t SMALL_KERNEL_NS;
 
 /* X(id, name): what binds a kernel (design 7, research in doc/bound.md). */
-#define BOUND_LIST(X)                  \
-	X(UNKNOWN, "unknown")          \
-	X(COMPUTE, "compute")          \
-	X(DRAM, "memory:dram")         \
-	X(L2, "memory:l2")             \
-	X(L1, "memory:l1")             \
-	X(LATENCY, "latency")          \
-	X(LAUNCH, "launch")            \
-	X(SMALL_GRID, "small_grid")    \
+#define BOUND_LIST(X)               \
+	X(UNKNOWN, "unknown")       \
+	X(COMPUTE, "compute")       \
+	X(DRAM, "memory:dram")      \
+	X(L2, "memory:l2")          \
+	X(L1, "memory:l1")          \
+	X(LATENCY, "latency")       \
+	X(LAUNCH, "launch")         \
+	X(SMALL_GRID, "small_grid") \
 	X(TAIL, "tail")
 
 enum bound_class {
@@ -206,49 +218,49 @@ struct number {
 
 struct bound_fact {
 	enum bound_class bound;
-	const char *unit;       /* "dram", "lts", "fma", "barrier", ...; "" none */
+	const char *unit; /* "dram", "lts", "fma", "barrier", ...; "" none */
 	enum grade grade;
 	enum bound_class runner_up;
 	const char *runner_up_unit;
-	const char *next;       /* the measurement that would raise the grade; "" none */
+	const char *next;           /* the measurement that would raise the grade; "" none */
 	VEC(struct number) numbers; /* those that decided, first the most telling */
 	VEC(const char *) notes;    /* "small grid: 68 blocks on 132 SMs" */
 };
 
 struct stall_share {
-	const char *reason;  /* "long_scoreboard" */
-	double share;        /* of issue-stalled or sampled warps, 0..1 */
+	const char *reason; /* "long_scoreboard" */
+	double share;       /* of issue-stalled or sampled warps, 0..1 */
 };
 
 /* Fractions and ratios for the kernel rules; NAN: not measured. Formulas: bound.c. */
 struct kernel_counters {
 	double duration_ns, sm_pct, memory_pct, dram_pct, l2_pct, l1_pct, issue_pct;
 	double achieved_occupancy_pct, theoretical_occupancy_pct;
-	const char *occupancy_limiter;     /* "registers", "shared memory", "blocks", "warps"; NULL */
+	const char *occupancy_limiter; /* "registers", "shared memory", "blocks", "warps"; NULL */
 	double sectors_per_request_load, sectors_per_request_store;
 	double ideal_sectors_load, ideal_sectors_store;
-	double excess_sector_share;        /* of global sectors, more than ideal; 0..1 */
-	double bank_conflict_share;        /* of shared wavefronts; 0..1 */
-	double local_share;                /* local of L1 sectors; 0..1 */
-	double threads_per_instruction;    /* of 32 */
+	double excess_sector_share;     /* of global sectors, more than ideal; 0..1 */
+	double bank_conflict_share;     /* of shared wavefronts; 0..1 */
+	double local_share;             /* local of L1 sectors; 0..1 */
+	double threads_per_instruction; /* of 32 */
 	double l1_hit_pct, l2_hit_pct;
 	double waves, blocks, sms;
-	double active_share;               /* SM active cycles avg / elapsed max; 0..1 */
-	double slice_max_pct;              /* the busiest L2 slice */
-	double slice_avg_pct;              /* their mean */
-	double atomic_share;               /* atomics and reductions of L2 requests; 0..1 */
+	double active_share;  /* SM active cycles avg / elapsed max; 0..1 */
+	double slice_max_pct; /* the busiest L2 slice */
+	double slice_avg_pct; /* their mean */
+	double atomic_share;  /* atomics and reductions of L2 requests; 0..1 */
 	double fp64_pct, xu_pct, fma_pct, alu_pct, tensor_pct, lsu_pct; /* pipes */
-	double warp_latency_cycles;        /* cycles an issue */
-	double dram_bytes, l2_bytes, l1_bytes; /* moved in all */
+	double warp_latency_cycles;                                     /* cycles an issue */
+	double dram_bytes, l2_bytes, l1_bytes;                          /* moved in all */
 	double fp32_unfused_share;
 };
 
 struct kernel_fact {
-	uint32_t key;        /* index into session.keys */
-	uint32_t device;     /* index into session.devices */
+	uint32_t key;                                   /* index into session.keys */
+	uint32_t device;                                /* index into session.devices */
 	int64_t count, sum_ns, mean_ns, min_ns, max_ns; /* launches in the timeline */
-	double share;        /* of the device's kernel_sum_ns */
-	double coverage;     /* launches found / count */
+	double share;                                   /* of the device's kernel_sum_ns */
+	double coverage;                                /* launches found / count */
 	bool collective;
 	/* with counters: */
 	int64_t counter_launches;
@@ -267,12 +279,12 @@ struct op_fact {
 
 struct copy_fact {
 	uint32_t device;
-	int kind;            /* enum copy_kind */
-	int pageable;        /* 1, 0, -1 unknown */
+	int kind;     /* enum copy_kind */
+	int pageable; /* 1, 0, -1 unknown */
 	int64_t count, bytes, sum_ns, union_ns;
-	double gbps;         /* bytes / sum_ns; NAN */
+	double gbps;           /* bytes / sum_ns; NAN */
 	double link_peak_gbps; /* NAN */
-	int64_t tiny_count;  /* of 64 bytes and less */
+	int64_t tiny_count;    /* of 64 bytes and less */
 };
 
 struct call_fact {
@@ -284,19 +296,19 @@ struct call_fact {
 struct phase_fact {
 	enum phase phase;
 	int64_t count, wall_ns, gpu_ns, idle_ns;
-	uint32_t name;       /* the longest thing in it; 0 */
-	bool by_annotation;  /* told by an annotation, not by structure */
+	uint32_t name;      /* the longest thing in it; 0 */
+	bool by_annotation; /* told by an annotation, not by structure */
 };
 
 /* Tiny device-to-host copies that the host waits for. */
 struct readback_fact {
 	uint32_t device;
 	int64_t count;
-	int64_t blocked_ns;  /* host time in the copy and the wait after it */
-	int64_t idle_ns;     /* device idle that begins at one of them and ends with the next launch,
-	                        without what is host_late of it: the host was busy elsewhere */
-	double per_step;     /* NAN without steps */
-	uint32_t op;         /* framework op or Python function round it, 0 */
+	int64_t blocked_ns; /* host time in the copy and the wait after it */
+	int64_t idle_ns;    /* device idle that begins at one of them and ends with the next launch,
+			       without what is host_late of it: the host was busy elsewhere */
+	double per_step;    /* NAN without steps */
+	uint32_t op;        /* framework op or Python function round it, 0 */
 };
 
 struct step {
@@ -309,7 +321,7 @@ struct step {
 };
 
 struct step_facts {
-	const char *source;  /* "profiler steps", "repeated range", "start/end ranges"; NULL: none */
+	const char *source; /* "profiler steps", "repeated range", "start/end ranges"; NULL: none */
 	uint32_t name;
 	int64_t p50_ns, p95_ns, p99_ns;
 	VEC(struct step) step;
@@ -332,18 +344,18 @@ struct facts {
 	const char *path;
 	bool was_cut;
 	int64_t damaged_chunks;
-	int64_t start_ns, end_ns;      /* of all events */
+	int64_t start_ns, end_ns; /* of all events */
 	bool has_timeline;
-	bool no_device_activity;       /* a timeline without any device work */
-	bool host_time_inflated;       /* recorded with stacks: host findings lose a grade */
-	double host_inflation;         /* ratio where it can be told; NAN */
-	int64_t unmatched_calls;       /* launch calls without their op */
+	bool no_device_activity; /* a timeline without any device work */
+	bool host_time_inflated; /* recorded with stacks: host findings lose a grade */
+	double host_inflation;   /* ratio where it can be told; NAN */
+	int64_t unmatched_calls; /* launch calls without their op */
 	int64_t unmatched_ops;
 	VEC(struct device_fact) devices;
-	VEC(struct kernel_fact) kernels;  /* by sum_ns, then by counter duration */
-	VEC(struct op_fact) ops;          /* by gpu_total_ns + cpu_self_ns */
+	VEC(struct kernel_fact) kernels; /* by sum_ns, then by counter duration */
+	VEC(struct op_fact) ops;         /* by gpu_total_ns + cpu_self_ns */
 	VEC(struct copy_fact) copies;
-	VEC(struct call_fact) calls;      /* by sum_ns */
+	VEC(struct call_fact) calls; /* by sum_ns */
 	VEC(struct phase_fact) phases;
 	VEC(struct readback_fact) readbacks;
 	struct step_facts steps;
@@ -352,7 +364,7 @@ struct facts {
 	VEC(struct range_fact) ranges;
 	VEC(struct process_fact) processes;
 	struct arena arena;
-	struct timeline *timeline;        /* events in memory, between the analyses; NULL after */
+	struct timeline *timeline; /* events in memory, between the analyses; NULL after */
 };
 
 /* All analyses over an opened store, which must outlive the facts. */

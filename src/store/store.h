@@ -176,6 +176,6 @@ int64_t store_bytes(struct store *store, enum store_kind kind);
  * NULL; numbers[i]: the value is an integer or a real, not a text that looks
  * like one. A non-zero return of `row` stops. ERR_USAGE: bad SQL.
  */
-typedef int store_sql_row(void *arg, int count, const char *const *names,
-			  const char *const *values, const bool *numbers);
+typedef int store_sql_row(void *arg, int count, const char *const *names, const char *const *values,
+			  const bool *numbers);
 int store_sql(const char *path, const char *query, store_sql_row *row, void *arg, struct err *err);

@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	read_whole(path);
 	(void)store_sql(path,
-	                "SELECT k.name, r.name FROM kernel k JOIN runtime r USING(correlation);"
-	                "SELECT * FROM op WHERE start_ns > 5; SELECT * FROM sample",
-	                ignore_row, &rows, NULL);
+			"SELECT k.name, r.name FROM kernel k JOIN runtime r USING(correlation);"
+			"SELECT * FROM op WHERE start_ns > 5; SELECT * FROM sample",
+			ignore_row, &rows, NULL);
 	return 0;
 }

@@ -462,7 +462,8 @@ Test(kineto, damage_costs_the_damaged_record_only)
 		       "\"ts\":99999999999999999999999,\"dur\":1}");
 
 	cr_expect_eq(record->ops.count, 3);
-	cr_expect_eq(loss(record, LOSS_seen), 8, "%d %d %d", (int)loss(record, LOSS_seen), (int)loss(record, LOSS_malformed), (int)loss(record, LOSS_dropped));
+	cr_expect_eq(loss(record, LOSS_seen), 8, "%d %d %d", (int)loss(record, LOSS_seen),
+		     (int)loss(record, LOSS_malformed), (int)loss(record, LOSS_dropped));
 	cr_expect_eq(loss(record, LOSS_malformed), 2);
 	cr_expect_eq(loss(record, LOSS_dropped), 5);
 	cr_expect_not(record->sink.session->sources.at[0].truncated);
