@@ -29,12 +29,14 @@ struct reader {
 /* In this order, the first of equally sure ones wins. */
 #define READER_LIST(X) \
 	X(kineto)      \
+	X(ncu_csv)     \
 	X(smi_xml)     \
 	X(smi_query)   \
 	X(smi_dmon)    \
 	X(smi_pmon)    \
 	X(smi_q)       \
 	X(smi_table)
+
 #define X(name) extern const struct reader reader_##name;
 READER_LIST(X)
 #undef X
