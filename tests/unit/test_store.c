@@ -369,11 +369,13 @@ Test(store, a_cut_or_scribbled_file_gives_what_is_readable_or_one_line, .fini = 
 	cr_assert_gt(opened, 5, "only %d of 60 gave anything", opened);
 }
 
-static int keep_row(void *arg, int count, const char *const *names, const char *const *values)
+static int keep_row(void *arg, int count, const char *const *names, const char *const *values,
+		    const bool *numbers)
 {
 	char *text = arg;
 
 	(void)names;
+	(void)numbers;
 	for (int i = 0; values && i < count; i++) {
 		(void)strncat(text, values[i] ? values[i] : "NULL", 100);
 		(void)strcat(text, "|");
