@@ -7,10 +7,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int ignore_row(void *arg, int count, const char *const *names, const char *const *values)
+static int ignore_row(void *arg, int count, const char *const *names, const char *const *values,
+		      const bool *numbers)
 {
 	int *rows = arg;
 
+	(void)numbers;
 	(void)count;
 	(void)names;
 	(void)values;
