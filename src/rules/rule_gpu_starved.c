@@ -107,7 +107,8 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 	loader_impact(facts, device, starved, finding);
 	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
 				"faster than the GPU's steps?"));
-	finding_next(finding, _("py-spy record --subprocesses -- python YOUR_SCRIPT"));
+	finding_next(finding,
+		     _("py-spy record -o profile.svg --subprocesses -- python YOUR_SCRIPT"));
 }
 
 static void tell_host(const struct facts *facts, const struct rule *rule,
@@ -141,6 +142,12 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 				 tell_name(facts, starved->other->name));
 	finding_advice(finding, _("Move that work out of the launching thread or between launches: "
 				  "other threads or processes, asynchronously, or less often"));
+	if (starved->other && starved->other->kind == ACTIVITY_CALL)
+		finding_advice(
+			finding,
+			_("A CUDA call that takes so long loads modules or makes a context "
+			  "for the first time, allocates memory, or waits: record after some "
+			  "steps of warming up, and allocate once"));
 	/* Work of the host can be hidden only behind work of the device: the busy
 	 * time at most is there to hide it. */
 	finding_impact(finding,

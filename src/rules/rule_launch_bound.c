@@ -7,6 +7,9 @@
 static const double LAUNCH_BOUND_SHARE = 0.10;
 static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 
+/* Fewer launches have no rate. */
+static const int64_t LAUNCHES_LEAST = 50;
+
 static void evidence(const struct facts *facts, struct findings *findings,
 		     const struct device_fact *device, struct finding *finding)
 {
@@ -60,13 +63,15 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	evidence(facts, findings, device, finding);
 	advice(finding);
 	tell_host_doubt(facts, findings, finding);
-	if (!facts->host_time_inflated)
+	/* Recording a stack at each call is just what makes launches slow. While
+	 * the host is late for other reasons as well, mend those first. */
+	if (!facts->host_time_inflated || device->idle[IDLE_HOST_LATE].ns < idle_ns)
 		return;
-	/* Recording a stack at each call is just what makes launches slow. */
 	finding->severity = SEVERITY_NOTE;
 	finding->held_back = true;
-	finding->held_back_why = _("held back: recording stacks slows launches most of all; judge "
-				   "it by a recording without");
+	finding->held_back_why =
+		_("held back: recording stacks slows launches most of all, and the "
+		  "host is late for longer; judge it by a recording without");
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
@@ -74,7 +79,8 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 	for (size_t i = 0; i < facts->devices.count; i++) {
 		const struct device_fact *device = &facts->devices.at[i];
 
-		if (!device->has_timeline || device->span_ns <= 0 || device->idle_ns <= 0)
+		if (!device->has_timeline || device->span_ns <= 0 || device->idle_ns <= 0 ||
+		    device->launch_count < LAUNCHES_LEAST)
 			continue;
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;

@@ -78,7 +78,8 @@ static void judge(const struct facts *facts, const struct rule *rule,
 	if (!steps->step.count)
 		return;
 	if (steps->step.count < STEPS_LEAST) {
-		findings_abstain(findings, rule, _("only %zu steps (%s); %zu are needed"),
+		findings_abstain(findings, rule,
+				 _("too few steps to compare: %zu (%s), needed are %zu"),
 				 steps->step.count, tell_name(facts, steps->name), STEPS_LEAST);
 		return;
 	}

@@ -10,6 +10,9 @@ static const double READBACKS_PER_STEP = 1;
 /* More than one a step is rarely meant. */
 static const double READBACKS_PER_STEP_MANY = 2;
 
+/* Repeated: one or two may be a check at the start. */
+static const int64_t READBACKS_LEAST = 3;
+
 /* Without steps, or when they are seldom: told if they cost so much. */
 static const double READBACK_SHARE = 0.01;
 static const double READBACK_WARN_SHARE = 0.05;
@@ -103,7 +106,7 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (!device->has_timeline || device->span_ns <= 0)
 			continue;
 		sum = readbacks_of(facts, device->device);
-		if (!sum.count)
+		if (sum.count < READBACKS_LEAST)
 			continue;
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;

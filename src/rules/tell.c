@@ -11,21 +11,31 @@
  * the launches on which all causes of idle time rest. */
 static const double LAUNCH_COVERAGE_LEAST = 0.8;
 
+/* Does another device bear the same number: that of another rank's file? */
+static bool has_twin(const struct session *session, uint32_t device)
+{
+	for (uint32_t i = 0; i < session->devices.count; i++)
+		if (i != device &&
+		    session->devices.at[i].ordinal == session->devices.at[device].ordinal)
+			return true;
+	return false;
+}
+
 const char *tell_device(const struct facts *facts, struct findings *findings, uint32_t device)
 {
+	const struct session *session = facts->session;
 	const struct device *row;
-	const char *name;
-	int64_t number = device;
 
-	if (!facts->session || device >= facts->session->devices.count)
+	if (!session || device >= session->devices.count)
 		return finding_text(findings, _("GPU %u"), device);
-	row = &facts->session->devices.at[device];
-	name = session_text(facts->session, row->name);
-	if (row->ordinal >= 0)
-		number = row->ordinal;
-	if (!*name)
-		return finding_text(findings, _("GPU %lld"), (long long)number);
-	return finding_text(findings, _("GPU %lld (%s)"), (long long)number, name);
+	row = &session->devices.at[device];
+	if (row->ordinal < 0)
+		return _("the GPU");
+	if (has_twin(session, device) && row->source < session->sources.count &&
+	    session->sources.at[row->source].rank >= 0)
+		return finding_text(findings, _("GPU %lld of rank %lld"), (long long)row->ordinal,
+				    (long long)session->sources.at[row->source].rank);
+	return finding_text(findings, _("GPU %lld"), (long long)row->ordinal);
 }
 
 const char *tell_file(const struct facts *facts, uint32_t source)

@@ -5,7 +5,7 @@
 
 #include "rules/rule.h"
 
-/* "GPU 0 (NVIDIA H200)", in the findings' arena. */
+/* "GPU 0", or "GPU 0 of rank 1" where two have that number. */
 const char *tell_device(const struct facts *facts, struct findings *findings, uint32_t device);
 
 /* The file name of a source without its folders; "" unknown. */

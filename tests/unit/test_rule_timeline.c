@@ -22,6 +22,7 @@ static struct device_fact *timeline(struct rule_bench *bench, enum idle_cause ca
 	fact->kernel_p50_ns = 5000;
 	fact->launch_gap_p50_ns = 50000;
 	fact->launch_sum_ns = 20 * MS;
+	fact->launch_count = 1000;
 	return fact;
 }
 
@@ -177,6 +178,38 @@ Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
 	bench_done(&bench);
 }
 
+Test(launch_bound, needs_fifty_launches)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE, 500);
+
+	fact->launch_count = 49;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
+	fact->launch_count = 50;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	bench_done(&bench);
+}
+
+Test(launch_bound, waits_for_a_recording_without_stacks_while_the_host_is_late_for_longer)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE, 300);
+
+	bench.facts.host_time_inflated = true;
+	fact->idle[IDLE_HOST_LATE].ns = 299 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_not(first(&bench)->held_back);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	fact->idle[IDLE_HOST_LATE].ns = 301 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert(first(&bench)->held_back);
+	cr_assert_not_null(first(&bench)->held_back_why);
+	bench.facts.host_time_inflated = false;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_not(first(&bench)->held_back);
+	bench_done(&bench);
+}
+
 static void readback(struct rule_bench *bench, int64_t count, double per_step, int64_t idle_ms)
 {
 	struct readback_fact *fact = VEC_ADD(&bench->facts.readbacks);
@@ -227,6 +260,19 @@ static void copy(struct rule_bench *bench, int pageable, int64_t count, int64_t 
 							     .union_ns = sum_ns,
 							     .gbps = (double)bytes / (double)sum_ns,
 							     .link_peak_gbps = NAN };
+}
+
+Test(sync_readback, is_repeated_three_times_at_least)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)timeline(&bench, IDLE_SYNC_BLOCKED, 100);
+	readback(&bench, 2, 2, 60);
+	cr_assert_eq(found_by(&bench, &rule_sync_readback), 0);
+	readback(&bench, 1, 1, 1);
+	cr_assert_eq(found_by(&bench, &rule_sync_readback), 1);
+	cr_assert_says(first(&bench)->claim, "3 times");
+	bench_done(&bench);
 }
 
 Test(pageable_copy, wants_pageable_memory_bytes_and_time)
