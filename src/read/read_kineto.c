@@ -273,9 +273,12 @@ static int read_member(struct walk *walk)
 static int find_events(struct walk *walk)
 {
 	static const char wanted[] = "\"traceEvents\"";
-	const char *found =
-		memmem(walk->at, (size_t)(walk->end - walk->at), wanted, sizeof(wanted) - 1);
+	const char *found = NULL;
 
+	/* Not the one we may stand on: it led here. */
+	if (walk->at < walk->end)
+		found = memmem(walk->at + 1, (size_t)(walk->end - walk->at - 1), wanted,
+			       sizeof(wanted) - 1);
 	walk->k->loss[LOSS_malformed]++;
 	if (!found || walk->any_array) {
 		walk->k->loss[LOSS_truncated_bytes] += walk->end - walk->at;

@@ -530,3 +530,64 @@ Test(kineto, the_probe_goes_by_content)
 	cr_expect_eq(reader_kineto.probe("gpu pwr", 7), 0);
 	cr_expect_eq(reader_kineto.probe("", 0), 0);
 }
+
+/* Small and odd changes to a trace, as a broken writer or disk makes them. */
+static void mutate(struct buf *trace, uint64_t *random)
+{
+	static const char odd[] = "\"\\{}[],: 0.9e-n\n\tX\x80";
+
+	for (int i = 0; i < 4; i++) {
+		size_t at, len;
+
+		*random = *random * 6364136223846793005u + 1442695040888963407u;
+		at = (size_t)(*random >> 33) % (trace->len - 16);
+		len = 1 + (*random >> 20) % 12;
+		if (*random >> 60 & 1)
+			trace->at[at] = odd[(*random >> 40) % (sizeof(odd) - 1)];
+		else if (*random >> 61 & 1)
+			memmove(trace->at + at, trace->at + at + len, trace->len - at - len);
+		else
+			memmove(trace->at + at + len, trace->at + at, trace->len - at - len);
+	}
+}
+
+#define SAME(name)                                                                         \
+	cr_assert_eq(a->name##s.count, b->name##s.count, "seed %d", seed);                 \
+	cr_assert(!a->name##s.count || !memcmp(a->name##s.at, b->name##s.at,               \
+					       a->name##s.count * sizeof(*a->name##s.at)), \
+		  "seed %d", seed)
+
+Test(kineto, the_learned_way_and_the_general_way_agree_on_damaged_traces)
+{
+	static const char *const files[] = { "compact", "pretty", "odd", "begin_end", "xla" };
+
+	for (int seed = 0; seed < 1500; seed++) {
+		OWN(record_freep) struct record *a = record_new();
+		OWN(record_freep) struct record *b = record_new();
+		char path[512];
+		struct buf trace = { 0 };
+		uint64_t random = (uint64_t)seed * 0x9e3779b97f4a7c15u;
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/kineto/%s", SOURCE_DIR,
+			       files[seed % 5]);
+		file = fopen(path, "rb");
+		cr_assert_not_null(file);
+		trace.len = fread(buf_room(&trace, 16384), 1, 16384, file);
+		(void)fclose(file);
+		if (seed >= 5)
+			mutate(&trace, &random);
+		cr_assert_eq(read_into(a, (struct str){ trace.at, trace.len }, true),
+			     read_into(b, (struct str){ trace.at, trace.len }, false));
+		SAME(op);
+		SAME(call);
+		SAME(range);
+		SAME(link);
+		SAME(alloc);
+		SAME(mark);
+		cr_assert(!memcmp(a->sink.session->losses.at, b->sink.session->losses.at,
+				  sizeof(struct loss_row)),
+			  "seed %d", seed);
+		buf_done(&trace);
+	}
+}
