@@ -11,6 +11,17 @@
 static const double HIGH_UTIL_PCT = 95;
 static const double BUSY_UTIL_PCT = 10;
 
+/* Times of hostile files are cut to where differences and sums can't overflow;
+ * 70 years are enough for others. */
+#define SYSTEM_TIME_LIMIT_NS (INT64_MAX / 4)
+
+static int64_t within_limits(int64_t ns)
+{
+	if (ns > SYSTEM_TIME_LIMIT_NS)
+		return SYSTEM_TIME_LIMIT_NS;
+	return ns < -SYSTEM_TIME_LIMIT_NS ? -SYSTEM_TIME_LIMIT_NS : ns;
+}
+
 struct system {
 	VEC(struct series) series; /* one for each lane of samples */
 };
@@ -62,7 +73,8 @@ static int load(struct store *store, const struct session *session, struct syste
 		series = series_of(system, session, batch.lane);
 		for (size_t i = 0; i < batch.count; i++)
 			series_add(series, &batch.samples[i],
-				   session_time(session, lane->source, batch.samples[i].time_ns));
+				   within_limits(session_time(session, lane->source,
+							      batch.samples[i].time_ns)));
 	}
 	return got;
 }
@@ -142,7 +154,8 @@ static void clock_facts(const struct session *session, const struct series *seri
 	ret->has_clock = source->has_utc || (source->interval_ns > 0 && !source->interval_assumed);
 	ret->first_ns = series->time_ns[0];
 	ret->last_ns = series->time_ns[series->count - 1];
-	ret->interval_ns = source->interval_ns > 0 ? source->interval_ns : spacing_of(series);
+	ret->interval_ns =
+		source->interval_ns > 0 ? within_limits(source->interval_ns) : spacing_of(series);
 }
 
 /* Medians over the samples in which utilisation says that the device is full. */

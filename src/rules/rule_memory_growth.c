@@ -38,7 +38,7 @@ static const char *time_left(const struct device_fact *device, struct findings *
 	if (!(left_s < 3e9))
 		return "";
 	return finding_text(findings, _(" At this rate the card is full in %s."),
-			    units_ns(&text, (int64_t)(left_s * 1e9)));
+			    units_ns(&text, whole_of(left_s * 1e9)));
 }
 
 static void of_device(const struct facts *facts, const struct rule *rule,
@@ -52,8 +52,8 @@ static void of_device(const struct facts *facts, const struct rule *rule,
 	finding->device = device->device;
 	finding->claim = finding_text(
 		findings, _("Memory in use on %s grew steadily by %s, %s a minute (%s).%s"), where,
-		units_bytes(&grown, (int64_t)system->mem_growth_bytes),
-		units_bytes(&minute, (int64_t)(60 * system->mem_growth_bytes_s)),
+		units_bytes(&grown, whole_of(system->mem_growth_bytes)),
+		units_bytes(&minute, whole_of(60 * system->mem_growth_bytes_s)),
 		tell_file(facts, system->source),
 		time_left(device, findings, system->mem_growth_bytes_s));
 	finding_evidence(finding, "mem_growth_bytes", system->mem_growth_bytes, "B", where);
@@ -77,8 +77,8 @@ static void of_process(const struct facts *facts, const struct rule *rule,
 		_("The memory of process %lld (%s) on %s grew steadily by %s, %s a minute."),
 		(long long)row->pid, tell_name(facts, row->name),
 		tell_device(facts, findings, process->device),
-		units_bytes(&grown, (int64_t)process->mem_growth_bytes),
-		units_bytes(&minute, (int64_t)(60 * process->mem_growth_bytes_s)));
+		units_bytes(&grown, whole_of(process->mem_growth_bytes)),
+		units_bytes(&minute, whole_of(60 * process->mem_growth_bytes_s)));
 	finding_evidence(finding, "mem_growth_bytes", process->mem_growth_bytes, "B", where);
 	finding_evidence(finding, "mem_growth_bytes_s", process->mem_growth_bytes_s, "B/s", where);
 	advice(finding);
@@ -106,7 +106,7 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 		finding_text(findings,
 			     _("What the framework has allocated on %s grows by %s in each step, "
 			       "over %zu steps."),
-			     where, units_bytes(&bytes, (int64_t)memory->growth_bytes_per_step),
+			     where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)),
 			     facts->steps.step.count);
 	finding_evidence(finding, "growth_bytes_per_step", memory->growth_bytes_per_step, "B",
 			 where);

@@ -23,6 +23,23 @@ void tell_host_doubt(const struct facts *facts, struct findings *findings, struc
 bool tell_enough_launches(const struct facts *facts, const struct rule *rule,
 			  const struct device_fact *device, struct findings *findings);
 
+/* Files may be hostile: sums stop at the ends of int64, and so do doubles. */
+static inline int64_t sum_of(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN + 1;
+	return sum;
+}
+
+static inline int64_t whole_of(double value)
+{
+	if (value >= 9.2e18)
+		return INT64_MAX;
+	return value > -9.2e18 ? (int64_t)value : INT64_MIN + 1; /* NAN too */
+}
+
 static inline double share_of(int64_t part_ns, int64_t whole_ns)
 {
 	return whole_ns > 0 ? (double)part_ns / (double)whole_ns : 0;

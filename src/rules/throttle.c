@@ -42,7 +42,9 @@ struct throttle throttle_of(const struct device_fact *device, const char *const 
 			continue;
 		if (throttle.lost_ns == FACT_UNKNOWN)
 			throttle.lost_ns = 0;
-		throttle.lost_ns += (int64_t)(lost * (double)(at->end_ns - at->start_ns));
+		throttle.lost_ns =
+			sum_of(throttle.lost_ns,
+			       whole_of(lost * ((double)at->end_ns - (double)at->start_ns)));
 	}
 	return throttle;
 }
@@ -63,7 +65,7 @@ const char *throttle_when(const struct facts *facts, struct findings *findings,
 				      file);
 	if (at->source != device->system.source || device->system.interval_ns == FACT_UNKNOWN)
 		return when;
-	units_ns(&length, length_of(at) * device->system.interval_ns);
+	units_ns(&length, whole_of((double)length_of(at) * (double)device->system.interval_ns));
 	units_ns(&interval, device->system.interval_ns);
 	if (device->system.interval_assumed)
 		return finding_text(findings,
@@ -91,6 +93,14 @@ const char *throttle_depth(struct findings *findings, const struct throttle *thr
 			    units_share(&share, at->mhz_lost / at->mhz_before));
 }
 
+/* A sample stands for the interval that begins with it. */
+static int64_t recorded_ns(const struct system_facts *system)
+{
+	int64_t interval_ns = system->interval_ns > 0 ? system->interval_ns : 0;
+
+	return sum_of(system->last_ns - system->first_ns, interval_ns);
+}
+
 void throttle_complete(const struct facts *facts, struct findings *findings,
 		       const struct device_fact *device, const struct throttle *throttle,
 		       struct finding *finding)
@@ -110,8 +120,7 @@ void throttle_complete(const struct facts *facts, struct findings *findings,
 	finding_evidence(finding, "power_w", at->power_w, "W", where);
 	finding_evidence(finding, "temp_c", at->temp_c, "C", where);
 	if (throttle->lost_ns != FACT_UNKNOWN)
-		finding_impact(finding, 0, throttle->lost_ns,
-			       system->last_ns - system->first_ns + system->interval_ns);
+		finding_impact(finding, 0, throttle->lost_ns, recorded_ns(system));
 	if (throttle->by_plateau)
 		finding->grade = GRADE_LOW;
 }

@@ -440,3 +440,24 @@ Test(system, two_compute_processes_in_one_round_share_the_card)
 	cr_assert(isnan(facts->processes.at[3].sm_pct_mean));
 	done(&bench, facts);
 }
+
+Test(system, hostile_times_and_values_harm_nobody)
+{
+	struct bench bench = bench_new();
+	static const int64_t times[] = { INT64_MIN, 0, 5, -7, INT64_MAX, INT64_MAX };
+	static const double values[] = { 1e308, -1e308, INFINITY, NAN, 1e19, -3 };
+	struct facts *facts;
+
+	bench.store->session->sources.at[0].interval_ns = INT64_MAX;
+	for (size_t i = 0; i < 60; i++) {
+		struct sample sample = { .lane = bench.board, .time_ns = times[i % 6] };
+
+		for (int m = 0; m < METRIC_COUNT; m++)
+			sample_set(&sample, (enum metric)m, values[(i + (size_t)m) % 6]);
+		cr_assert_eq(sink_sample(&bench.store->sink, &sample, NULL), 0);
+		used(&bench, (int64_t)(i % 3), values[i % 6], times[i % 6], "C");
+	}
+	facts = facts_of(&bench);
+	cr_assert_eq(facts->devices.at[0].system.samples, 60);
+	done(&bench, facts);
+}
