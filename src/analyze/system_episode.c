@@ -118,11 +118,20 @@ static bool thermal_limited(const struct judge *judge, size_t i, unsigned int bi
 	       clock_lost(judge, i) >= LOST_SHARE;
 }
 
+/* Is the device at work? Without utilisation, as much power as ever says so. */
+static bool loaded(const struct judge *judge, size_t i)
+{
+	double util_pct = series_at(judge->series, METRIC_util_pct, i);
+
+	if (!isnan(util_pct))
+		return util_pct >= LOAD_UTIL_PCT;
+	return series_at(judge->series, METRIC_power_w, i) >= AT_LIMIT_SHARE * judge->highest_w;
+}
+
 /* Slower than seen before, under load, and nobody says why. */
 static bool unexplained(const struct judge *judge, size_t i)
 {
-	return series_at(judge->series, METRIC_util_pct, i) >= LOAD_UTIL_PCT &&
-	       clock_lost(judge, i) >= UNEXPLAINED_LOST_SHARE;
+	return loaded(judge, i) && clock_lost(judge, i) >= UNEXPLAINED_LOST_SHARE;
 }
 
 static enum why why_at(const struct judge *judge, size_t i)
@@ -231,10 +240,10 @@ void system_episodes(const struct series *series, const struct board_limits *lim
 	size_t first = 0, last = 0;
 
 	judge.limits_reported = any_reported(series);
-	judge.reference_mhz = limits->highest_sm_mhz;
-	judge.reference_mhz = reference_clock(&judge);
 	judge.highest_w =
 		series->count ? highest_in(series, METRIC_power_w, 0, series->count - 1) : NAN;
+	judge.reference_mhz = limits->highest_sm_mhz;
+	judge.reference_mhz = reference_clock(&judge);
 	for (size_t i = 0; i < series->count; i++) {
 		enum why why = why_at(&judge, i);
 

@@ -280,6 +280,22 @@ Test(system, a_clock_that_falls_under_load_is_told_only_where_no_limit_is_report
 	}
 }
 
+Test(system, without_utilisation_the_highest_power_is_the_sign_of_load)
+{
+	static const double watts[] = { 80, 300, 450, 451, 449, 80 };
+	static const double mhz[] = { 345, 1900, 1600, 1600, 1600, 345 };
+	struct bench bench = bench_new();
+	struct facts *facts;
+
+	for (size_t i = 0; i < 6; i++)
+		second(&bench, VALUES(METRIC_power_w, watts[i], METRIC_sm_mhz, mhz[i]));
+	facts = facts_of(&bench);
+	cr_assert_eq(facts->devices.at[0].episodes.count, 1);
+	cr_assert_eq(facts->devices.at[0].episodes.at[0].first_sample, 2);
+	cr_assert_eq(facts->devices.at[0].episodes.at[0].last_sample, 4);
+	done(&bench, facts);
+}
+
 /* The plain reading of the definition: runs of samples with a violation, those
  * with one sample between them joined. */
 Test(system, episodes_agree_with_a_plain_search)
