@@ -48,36 +48,42 @@ struct grouping {
 	VEC(struct group) groups;
 };
 
-/* The kind of a collective and its size, out of "key=value;..." arguments; size -1
- * unknown. Sizes are elements: the type is part of the kind. */
-static uint64_t detail_family(const char *detail, int64_t *ret_elements)
+/* The number behind `key` in "key=value"; -1: it is not that, or no number. */
+static int64_t number_of(struct str field, const char *key)
+{
+	int64_t number;
+
+	if (!str_starts(field, key))
+		return -1;
+	field.at += strlen(key);
+	field.len -= strlen(key);
+	return str_to_i64(field, &number) && number >= 0 ? number : -1;
+}
+
+/* The kind of a collective and its size, out of "key=value;..." arguments; elements
+ * -1 unknown. Sizes are elements: the type is part of the kind. */
+static struct tl_collective detail_read(const char *detail)
 {
 	static const char *const kind[] = { "Collective name=", "dtype=", "Group size=",
 					    "Process Group Ranks=" };
 	static const char *const size[] = { "In msg nelems=", "Out msg nelems=" };
+	struct tl_collective read = { .elements = -1 };
 	struct str rest = str_of(detail);
-	uint64_t hash = 0;
 
-	*ret_elements = -1;
 	while (rest.len) {
 		struct str field = str_trim(str_cut(&rest, ';'));
+		int64_t ranks = number_of(field, "Group size=");
 
 		for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++)
 			if (str_starts(field, kind[i]))
-				hash = hash_bytes(field.at, field.len, hash);
-		for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-			struct str number = field;
-			int64_t elements;
-
-			if (!str_starts(field, size[i]))
-				continue;
-			number.at += strlen(size[i]);
-			number.len -= strlen(size[i]);
-			if (str_to_i64(number, &elements) && elements > *ret_elements)
-				*ret_elements = elements;
-		}
+				read.family = hash_bytes(field.at, field.len, read.family);
+		for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++)
+			if (number_of(field, size[i]) > read.elements)
+				read.elements = number_of(field, size[i]);
+		if (ranks > 0)
+			read.group_size = ranks;
 	}
-	return hash;
+	return read;
 }
 
 static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
@@ -86,22 +92,25 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	const struct tl_ops *ops = &timeline->ops;
 	const struct session *session = timeline->session;
 	uint32_t device = op_segment(timeline, op)->device;
-	int64_t ns = ops->end[op] - ops->start[op], elements;
-	uint64_t family = detail_family(intern_get(session->details, detail, NULL), &elements),
-		 *slot, key;
+	int64_t ns = ops->end[op] - ops->start[op];
+	struct tl_collective read = detail_read(intern_get(session->details, detail, NULL));
+	uint64_t key, *slot;
 	struct group *group;
 
-	if (elements < 0)
+	if (read.elements < 0)
 		return;
-	family = hash_u64(family, session->keys.at[ops->key[op]].name);
-	key = hash_u64(hash_u64(family, device), (uint64_t)elements);
+	read.family = hash_u64(read.family, session->keys.at[ops->key[op]].name);
+	read.op = op;
+	read.source = op_segment(timeline, op)->source;
+	*VEC_ADD(&timeline->collectives) = read;
+	key = hash_u64(hash_u64(read.family, device), (uint64_t)read.elements);
 	slot = map_find(&grouping->slot, key);
 	if (!slot) {
 		map_put(&grouping->slot, key, grouping->groups.count);
 		group = VEC_ADD(&grouping->groups);
-		group->family = family;
+		group->family = read.family;
 		group->device = device;
-		group->elements = elements;
+		group->elements = read.elements;
 		group->least_ns = ns;
 	} else {
 		group = &grouping->groups.at[*slot];
@@ -202,6 +211,7 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 	if (any)
 		result = group_all(&grouping, store, err);
 	suspects(&grouping, facts);
+	rank_waiting(timeline, facts);
 	map_done(&grouping.slot);
 	VEC_DONE(&grouping.groups);
 	free(collective);

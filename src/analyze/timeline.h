@@ -119,6 +119,15 @@ struct tl_readback {
 	int64_t blocked_ns, idle_ns;
 };
 
+/* A collective kernel, comparable with those of one family. */
+struct tl_collective {
+	uint64_t family;    /* kernel, collective, type, group of ranks */
+	int64_t elements;
+	int64_t group_size; /* ranks that take part; 0 unknown */
+	int64_t start_ns;
+	uint32_t op, source;
+};
+
 struct timeline {
 	const struct session *session;
 	int64_t *shift_ns; /* source time to session time, by source */
@@ -132,6 +141,7 @@ struct timeline {
 	uint64_t *least_correlation; /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
 	VEC(struct tl_range) ranges; /* by start */
+	VEC(struct tl_collective) collectives;
 	VEC(struct tl_readback) readbacks;
 	VEC(struct interval) loading;       /* when some thread loaded data */
 	int64_t *window_start, *window_end; /* by source; start > end: nothing recorded */
@@ -260,6 +270,8 @@ int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call);
 void device_times(struct timeline *timeline, struct facts *facts);
 int collective_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		     struct err *err);
+/* What ranks in one profile waited for each other. */
+void rank_waiting(struct timeline *timeline, struct facts *facts);
 bool collective_name(const char *name);
 void host_ops(struct timeline *timeline, struct facts *facts);
 void idle_facts(struct timeline *timeline, struct facts *facts);
