@@ -73,6 +73,32 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding->runner_up = _("the transfer itself is slow");
 }
 
+/* All ranks are in the profile: waiting is a fact. */
+static void tell_compared(const struct facts *facts, const struct rule *rule,
+			  const struct device_fact *device, struct findings *findings)
+{
+	double share = share_of(device->waiting_ns, device->span_ns);
+	struct finding *finding = finding_add(
+		findings, rule, share >= WAIT_WARN_SHARE ? SEVERITY_WARN : SEVERITY_NOTE);
+	const char *rank = rank_of(facts, findings, device->device);
+	struct unit_text all, waiting, percent;
+
+	finding->device = device->device;
+	finding->claim = finding_text(
+		findings,
+		_("Of %s in collectives on %s, %s (%s of the span) are waiting for a rank that "
+		  "came later, with nothing else running. It counts as busy, and is not work."),
+		units_ns(&all, device->collective_ns), rank, units_ns(&waiting, device->waiting_ns),
+		units_share(&percent, share));
+	finding->grade = GRADE_HIGH;
+	finding_impact(finding, 0, device->waiting_ns, device->span_ns);
+	finding_evidence(finding, "collective_ns", (double)device->collective_ns, "ns", rank);
+	finding_evidence(finding, "waiting_ns", (double)device->waiting_ns, "ns", rank);
+	finding_advice(finding, _("Look at the rank that waits least: it is the late one, and what "
+				  "its host or GPU does before the collective is the cause (often "
+				  "its data loading)"));
+}
+
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
 {
 	for (size_t i = 0; i < facts->devices.count; i++) {
@@ -80,10 +106,13 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		int64_t suspect_ns = device->collective_suspect_ns;
 		int64_t exposed_ns = device->collective_ns - device->collective_hidden_ns;
 
-		/* Once ranks were compared, waiting is a fact and no suspicion. */
-		if (!device->has_timeline || device->span_ns <= 0 || device->collective_ns <= 0 ||
-		    device->waiting_ns != FACT_UNKNOWN)
+		if (!device->has_timeline || device->span_ns <= 0 || device->collective_ns <= 0)
 			continue;
+		if (device->waiting_ns != FACT_UNKNOWN) {
+			if (share_of(device->waiting_ns, device->span_ns) >= WAIT_SHARE)
+				tell_compared(facts, rule, device, findings);
+			continue;
+		}
 		if (suspect_ns != FACT_UNKNOWN &&
 		    share_of(suspect_ns, device->span_ns) >= WAIT_SHARE)
 			tell(facts, rule, device, suspect_ns, true, findings);

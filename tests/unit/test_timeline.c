@@ -359,6 +359,58 @@ Test(timeline, a_collective_is_suspect_beyond_the_quickest_of_its_size_or_larger
 	trace_done(&trace);
 }
 
+/* Another rank, on a device and a stream of its own, whose clock is ahead. */
+static void rank_begins(struct trace *trace, int64_t rank)
+{
+	struct session *session = trace->store->session;
+	struct device device = { .scope = DEVICE_OF_SOURCE, .ordinal = rank };
+
+	if (rank)
+		trace->source = session_source(session, "kineto", "other.json");
+	session->sources.at[trace->source].rank = rank;
+	session->sources.at[trace->source].world_size = 2;
+	device.source = trace->source;
+	trace->device = session_device(session, &device);
+}
+
+Test(timeline, a_rank_waits_from_its_own_start_to_the_latest_whatever_its_clock_shows)
+{
+	enum { AHEAD = 5000 };
+	const char *detail = "Collective name=allreduce;In msg nelems=9;Group size=2;dtype=Float";
+	struct trace trace = trace_new();
+	uint32_t first;
+
+	rank_begins(&trace, 0);
+	first = trace.device;
+	for (int i = 0; i < 4; i++)
+		collective(&trace, detail, 1000 * i + 100, 1000 * i + 600);
+	/* Of the first wait 50 us are hidden under other work. */
+	trace_kernel(&trace, 7, "gemm", 150, 200, 0);
+	rank_begins(&trace, 1);
+	for (int i = 0; i < 4; i++)
+		collective(&trace, detail, AHEAD + 1000 * i + 500, AHEAD + 1000 * i + 600);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->devices.at[first].waiting_ns, (4 * 400 - 50) * 1000);
+	cr_assert_eq(trace.facts->devices.at[trace.device].waiting_ns, 0);
+	cr_assert_eq(trace.facts->devices.at[first].working_ns,
+		     trace.facts->devices.at[first].busy_ns - 1550 * 1000);
+	trace_done(&trace);
+}
+
+Test(timeline, with_a_rank_missing_waiting_is_unknown)
+{
+	const char *detail = "Collective name=allreduce;In msg nelems=9;Group size=3;dtype=Float";
+	struct trace trace = trace_new();
+
+	for (int rank = 0; rank < 2; rank++) {
+		rank_begins(&trace, rank);
+		for (int i = 0; i < 4; i++)
+			collective(&trace, detail, 1000 * i + 100 * rank, 1000 * i + 600);
+	}
+	cr_assert_eq(trace_analyze(&trace)->waiting_ns, FACT_UNKNOWN);
+	trace_done(&trace);
+}
+
 Test(timeline, without_sizes_nothing_is_suspected)
 {
 	struct trace trace = trace_new();
