@@ -370,8 +370,13 @@ Test(collective_wait, is_a_suspicion_until_ranks_are_compared)
 	fact->collective_suspect_ns = 101 * MS;
 	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
 	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
-	fact->waiting_ns = 300 * MS;
+	fact->waiting_ns = 49 * MS;
 	cr_assert_eq(found_by(&bench, &rule_collective_wait), 0);
+	fact->waiting_ns = 300 * MS;
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert(!strstr(first(&bench)->claim, "Suspicion"));
+	cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
 	bench_done(&bench);
 }
 
