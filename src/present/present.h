@@ -7,6 +7,7 @@
 
 #include "analyze/facts.h"
 #include "base/buf.h"
+#include "know/know.h"
 #include "rules/rule.h"
 
 struct present_style {
@@ -22,6 +23,11 @@ void present_text(const struct facts *facts, const struct findings *findings,
 		  const struct present_style *style, struct buf *out);
 /* schema "sonde.report/1": doc/formats/report.schema.json. */
 void present_json(const struct facts *facts, const struct findings *findings, struct buf *out);
+
+/* What `sonde explain` prints, and its JSON (schema "sonde.explain/1"). */
+void present_explain(const struct know_hits *hits, const struct present_style *style,
+		     struct buf *out);
+void present_explain_json(const struct know_hits *hits, struct buf *out);
 
 /* Cells that a text takes on a terminal (CJK two), -1 for no UTF-8. */
 int present_width(const char *text);
