@@ -27,6 +27,7 @@ struct cmd {
 	X(import)     \
 	X(report)     \
 	X(sql)        \
+	X(explain)    \
 	X(completion) \
 	X(help)
 

@@ -1,9 +1,6 @@
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "analyze/facts.h"
@@ -13,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/import.h"
 #include "cmd/temp.h"
+#include "cmd/terminal.h"
 #include "present/present.h"
 #include "store/store.h"
 
@@ -42,82 +40,11 @@ static const struct opt report_opts[] = {
 	OPT_END,
 };
 
-enum { COLUMNS_DEFAULT = 80, COLUMNS_LEAST = 40, COLUMNS_MOST = 400 };
-
-/* COLUMNS where set, else the terminal's width, else 80; a pipe is 80 wide so
- * that what one person mails looks the same to another. */
-static int columns(void)
-{
-	const char *text = getenv("COLUMNS");
-	struct winsize size = { 0 };
-	int64_t value = 0;
-
-	if (!text || !str_to_i64(str_of(text), &value)) {
-		if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
-			return COLUMNS_DEFAULT;
-		value = size.ws_col;
-	}
-	if (value < COLUMNS_LEAST || value > COLUMNS_MOST)
-		return COLUMNS_DEFAULT;
-	return (int)value;
-}
-
-static bool colour(const char *when)
-{
-	const char *no_color = getenv("NO_COLOR"); /* no-color.org: set and not empty */
-	const char *term = getenv("TERM");
-
-	if (when && strcmp(when, "auto") != 0)
-		return !strcmp(when, "always");
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term &&
-	       strcmp(term, "dumb") != 0;
-}
-
-/* The value of LC_ALL, else of `category`, else of LANG; "" if none is set. */
-static const char *locale_name(const char *category)
-{
-	const char *const names[] = { "LC_ALL", category, "LANG" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return value;
-	}
-	return "";
-}
-
-/* By its name too: many containers name a locale that they don't have. */
-static bool speaks_utf8(void)
-{
-	struct str name = str_of(locale_name("LC_CTYPE"));
-
-	return !strcmp(nl_langinfo(CODESET), "UTF-8") || str_find(name, "UTF-8") ||
-	       str_find(name, "utf8");
-}
-
-/* The text follows the locale; JSON only --lang, so that programs get the same
- * words on every machine. */
-static int choose_language(const struct report_args *args, struct err *err)
-{
-	(void)setlocale(LC_CTYPE, "");
-	(void)setlocale(LC_MESSAGES, "");
-	if (args->lang) {
-		if (!i18n_choose(args->lang))
-			return err_set(err, ERR_MISSING, "--lang %s: its catalog is not installed",
-				       args->lang);
-	} else if (!args->json) {
-		(void)i18n_choose(locale_name("LC_MESSAGES"));
-	}
-	return 0;
-}
-
 static struct present_style style_of(const struct report_args *args)
 {
-	struct present_style style = { .columns = columns(), .top = args->top };
+	struct present_style style = terminal_style(args->color);
 
-	style.colour = colour(args->color);
-	style.utf8 = speaks_utf8();
+	style.top = args->top;
 	for (int layer = LAYER_SYSTEM; args->layer && layer <= LAYER_KERNEL; layer++) {
 		if (!strcmp(args->layer, layer_name((enum layer)layer)))
 			style.layers = 1 << layer;
@@ -197,7 +124,7 @@ static int report_run(const void *arguments, struct err *err)
 	OWN(store_closep) struct store *store = NULL;
 	const char *path = args->files.at[0];
 
-	if (choose_language(args, err) < 0)
+	if (terminal_language(args->lang, args->json, err) < 0)
 		return err->code;
 	for (size_t i = 0; i < args->files.count; i++) {
 		if (args->files.count > 1 && import_is_database(args->files.at[i]))

@@ -69,8 +69,10 @@ static void source_line(struct page *page, const struct facts *facts, const stru
 			int indent, const char *label)
 {
 	struct unit_text text;
-	const char *line = page_printf(page, "%s  (%s)", text_string(page, facts, source->file),
-				       text_string(page, facts, source->reader));
+	const char *file = page_shorten(page, session_text(facts->session, source->file),
+					page->columns - indent);
+	const char *line =
+		page_printf(page, "%s  (%s)", file, text_string(page, facts, source->reader));
 
 	if (source->rank >= 0)
 		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);

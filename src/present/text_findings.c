@@ -67,6 +67,26 @@ static void print_field(struct page *page, enum field field, bool first, const c
 		  field_width(page), INK_PLAIN, text);
 }
 
+/* Several lines of one field: each with a mark of its own. */
+static void print_list(struct page *page, enum field field, const char *const *at, size_t count)
+{
+	const char *mark = page->utf8 ? "\xc2\xb7 " : "- ";
+
+	for (size_t i = 0; i < count; i++) {
+		int indent = field_width(page);
+		const char *label = page_printf(page, "%*s%s", FIELD_INDENT, "",
+						i ? "" : _(FIELD_LABEL[field]));
+		int blanks = indent - present_width(page_clean(page, label));
+
+		if (count < 2) {
+			print_field(page, field, true, at[i]);
+			return;
+		}
+		page_wrap(page, INK_DIM, page_printf(page, "%s%*s%s", label, blanks, "", mark),
+			  indent + 2, INK_PLAIN, at[i]);
+	}
+}
+
 static void print_cost(struct page *page, const struct finding *finding)
 {
 	struct unit_text low, high, share;
@@ -144,10 +164,8 @@ static void print_finding(struct page *page, const struct finding *finding, int 
 	print_cost(page, finding);
 	print_evidence(page, finding);
 	print_sure(page, finding);
-	for (size_t i = 0; i < finding->advice.count; i++)
-		print_field(page, FIELD_DO, !i, finding->advice.at[i]);
-	for (size_t i = 0; i < finding->next.count; i++)
-		print_field(page, FIELD_NEXT, !i, finding->next.at[i]);
+	print_list(page, FIELD_DO, finding->advice.at, finding->advice.count);
+	print_list(page, FIELD_NEXT, finding->next.at, finding->next.count);
 	if (finding->runner_up)
 		print_field(page, FIELD_OR, true, finding->runner_up);
 }

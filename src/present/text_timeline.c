@@ -119,8 +119,8 @@ static void print_during(struct page *page, const struct facts *facts, const str
 		struct unit_text ns;
 		int room;
 
-		if (during->ns * 100 < idle->ns)
-			break; /* below a hundredth of the cause nobody needs it */
+		if (during->ns * 20 < idle->ns)
+			break; /* below a twentieth of the cause nobody needs it */
 		(void)units_ns(&ns, during->ns);
 		if (!*what)
 			what = activity_label(during->kind);
