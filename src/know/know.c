@@ -200,7 +200,8 @@ static void find_names(const char *text, struct know_hits *hits)
 {
 	struct know_entry entry;
 
-	for (int fit = 2; fit > 0 && !hits->count; fit--) {
+	/* A whole name counts beside a number in it, a name within a text does not. */
+	for (int fit = 2; fit > 0 && (fit == 2 || !hits->count); fit--) {
 		for (size_t i = 0; know_at(i, &entry); i++) {
 			if (strcmp(entry.kind, "xid") != 0 && strcmp(entry.kind, "sxid") != 0 &&
 			    names_fit(&entry, text) == fit)
@@ -378,8 +379,7 @@ int know_find(const char *text, struct know_hits *ret_hits, struct err *err)
 	buf_char(&copy, 0);
 	*ret_hits = (struct know_hits){ 0 };
 	find_numbers(copy.at, ret_hits);
-	if (!ret_hits->count)
-		find_names(copy.at, ret_hits);
+	find_names(copy.at, ret_hits);
 	ret_hits->exact = ret_hits->count > 0;
 	if (!ret_hits->count)
 		find_words(copy.at, ret_hits);
