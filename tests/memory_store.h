@@ -41,7 +41,7 @@ struct store_cursor {
 
 static struct store *memory_of(struct sink *sink)
 {
-	return (struct store *)((char *)sink - offsetof(struct store, sink));
+	return (struct store *)(void *)((char *)sink - offsetof(struct store, sink));
 }
 
 static struct memory_row *memory_row(struct sink *sink, enum store_kind kind, uint32_t lane,

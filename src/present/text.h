@@ -9,9 +9,9 @@
 
 /* "GPU 0 NVIDIA H200", told apart by rank or file where several are called the
  * same. */
-const char *text_device(struct page *page, const struct facts *facts, uint32_t device);
+const char *text_device(struct page *page, const struct facts *facts, uint32_t id);
 /* The same without the product's name. */
-const char *text_device_short(struct page *page, const struct facts *facts, uint32_t device);
+const char *text_device_short(struct page *page, const struct facts *facts, uint32_t id);
 /* A string of the session, fit to show. */
 const char *text_string(struct page *page, const struct facts *facts, uint32_t id);
 

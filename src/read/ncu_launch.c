@@ -124,7 +124,7 @@ static int64_t exact_bytes(const struct ncu *ncu, const struct ncu_value *value)
 {
 	const char *unit = value ? session_text(ncu->sink->session, value->unit) : "";
 
-	if (*unit && strncmp(unit, "byte", 4))
+	if (*unit && strncmp(unit, "byte", 4) != 0)
 		return value->value == 0 ? 0 : -1;
 	return whole(value, -1);
 }

@@ -485,7 +485,7 @@ static bool number_word(enum metric metric, struct str text, double *ret_value)
 		return text.len > 1 && text.at[0] == 'P' &&
 		       str_to_u64((struct str){ text.at + 1, text.len - 1 }, &bits) && bits < 64 &&
 		       (*ret_value = (double)bits, true);
-	if (strcmp(metric_unit(metric), "bool"))
+	if (strcmp(metric_unit(metric), "bool") != 0)
 		return false;
 	*ret_value = str_is(text, "Yes") || str_is(text, "Active") || str_is(text, "1");
 	return *ret_value != 0 || str_is(text, "No") || str_is(text, "Not Active") ||
