@@ -19,6 +19,7 @@ struct walk {
 	bool eof;
 	bool any_array; /* events were announced */
 	bool cut;       /* the file ended too early */
+	int failed;     /* what the sink returned */
 };
 
 /* More bytes behind `end`. 1: there are some; 0: the file is at its end. */
@@ -174,7 +175,8 @@ static int read_event(struct walk *walk)
 	switch (kineto_parse(k->parser, walk->at, walk->end, &k->event, &next)) {
 	case KINETO_PARSED:
 		walk->at = next;
-		return kineto_event_take(k, &k->event) < 0 ? (int)k->err->code : 1;
+		walk->failed = kineto_event_take(k, &k->event);
+		return walk->failed < 0 ? walk->failed : 1;
 	case KINETO_SHORT:
 		return read_short(walk);
 	default:
@@ -304,7 +306,7 @@ static int read_object(struct walk *walk)
 		if (c == '}')
 			return 1;
 		ret = c == '"' ? read_member(walk) : -1;
-		if (ret < 0 && ret == (int)walk->k->err->code)
+		if (ret < 0 && (walk->failed < 0 || ret == (int)walk->k->err->code))
 			return ret;
 		if (ret < 0)
 			ret = find_events(walk);
