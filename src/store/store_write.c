@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "store/internal.h"
 
@@ -18,7 +17,7 @@
  * that was closed well has no small chunks. Writing tails may take a tenth of
  * the time at most, so its interval stretches when much is in memory.
  */
-static const size_t BUDGET_BYTES = 48u << 20;
+static const size_t BUDGET_BYTES = 80u << 20;
 static const size_t DETAIL_BYTES_MAX = 16u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
@@ -50,8 +49,9 @@ struct writer {
 	int64_t *column;
 	uint32_t *order;
 	struct buf blob, details;
-	/* the details of one chunk: id in session->details -> number in it */
-	struct map detail_numbers;
+	/* by id in session->details: the number in the chunk being written */
+	uint32_t *detail_numbers;
+	size_t detail_room;
 };
 
 static int64_t now_ns(void)
@@ -126,28 +126,28 @@ static bool sort_rows(struct writer *writer, const struct rows *rows, size_t wid
 static void number_details(struct writer *writer, int64_t *column, size_t count)
 {
 	const struct intern *details = writer->store->session->details;
-	int64_t next = 1;
+	size_t known = intern_count(details);
+	uint32_t next = 1;
 
-	map_done(&writer->detail_numbers);
+	if (known > writer->detail_room) {
+		writer->detail_room = known * 2;
+		writer->detail_numbers = mem_resize(writer->detail_numbers, known * 2 * 4);
+	}
+	memset(writer->detail_numbers, 0, known * 4);
 	buf_clear(&writer->details);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t *found;
-		const char *text;
-		size_t len;
+		uint32_t id = (uint64_t)column[i] < known ? (uint32_t)column[i] : 0;
 
-		if (!column[i])
-			continue;
-		found = map_find(&writer->detail_numbers, (uint64_t)column[i]);
-		if (found) {
-			column[i] = (int64_t)*found;
-			continue;
+		if (id && !writer->detail_numbers[id]) {
+			size_t len;
+			const char *text = intern_get(details, id, &len);
+
+			/* NUL ends a text in the dictionary. */
+			buf_add(&writer->details, text, strnlen(text, len));
+			buf_char(&writer->details, 0);
+			writer->detail_numbers[id] = next++;
 		}
-		text = intern_get(details, (uint32_t)column[i], &len);
-		len = strnlen(text, len); /* NUL ends a text in the dictionary */
-		buf_add(&writer->details, text, len);
-		buf_char(&writer->details, 0);
-		map_put(&writer->detail_numbers, (uint64_t)column[i], (uint64_t)next);
-		column[i] = next++;
+		column[i] = writer->detail_numbers[id];
 	}
 }
 
@@ -190,6 +190,14 @@ static void encode(struct writer *writer, const struct rows *rows, struct chunk_
 	head->checksum = (uint32_t)crc32(0, (const Bytef *)writer->blob.at, (uInt)writer->blob.len);
 }
 
+static void release_rows(struct writer *writer, struct rows *rows)
+{
+	writer->bytes -= rows->room * (size_t)layout_of(rows->kind)->count * 8;
+	free(rows->at);
+	rows->at = NULL;
+	rows->count = rows->room = 0;
+}
+
 /* Write the rows as a chunk, in place of their tail if there is one. */
 static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, struct err *err)
 {
@@ -197,6 +205,8 @@ static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, s
 	sqlite3_stmt *insert = writer->insert;
 	int ret = begin(writer, err);
 
+	if (ret >= 0 && !rows->count && !is_tail)
+		release_rows(writer, rows);
 	if (ret < 0 || !rows->count)
 		return ret;
 	encode(writer, rows, &head);
@@ -216,10 +226,12 @@ static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, s
 	if (ret < 0 || is_tail)
 		return ret;
 	rows->tail = 0;
-	writer->bytes -= rows->room * (size_t)layout_of(rows->kind)->count * 8;
-	free(rows->at);
-	rows->at = NULL;
-	rows->count = rows->room = 0;
+	/* A lane that filled a chunk will fill the next: it keeps its memory. */
+	if (rows->count == CHUNK_ROWS_MAX && writer->bytes <= BUDGET_BYTES) {
+		rows->count = 0;
+		return 0;
+	}
+	release_rows(writer, rows);
 	return 0;
 }
 
@@ -247,7 +259,7 @@ static int write_largest(struct writer *writer, struct err *err)
 
 	for (size_t i = 0; i < writer->rows.count; i++) {
 		const struct rows *rows = &writer->rows.at[i];
-		size_t bytes = rows->count * (size_t)layout_of(rows->kind)->count;
+		size_t bytes = rows->room * (size_t)layout_of(rows->kind)->count;
 
 		if (bytes > size) {
 			size = bytes;
@@ -316,7 +328,10 @@ static int64_t *new_row(struct writer *writer, struct rows *rows)
 	size_t width = (size_t)layout_of(rows->kind)->count;
 
 	if (rows->count == rows->room) {
-		size_t room = rows->room ? rows->room * 2 : 64;
+		size_t room = rows->room ? rows->room * 8 : 64;
+
+		if (room > CHUNK_ROWS_MAX)
+			room = CHUNK_ROWS_MAX;
 
 		writer->bytes += (room - rows->room) * width * 8;
 		rows->at = mem_resize(rows->at, room * width * 8);
@@ -545,7 +560,7 @@ static void writer_free(struct writer *writer)
 	VEC_DONE(&writer->rows);
 	VEC_DONE(&writer->by_lane);
 	(void)sqlite3_finalize(writer->insert);
-	map_done(&writer->detail_numbers);
+	free(writer->detail_numbers);
 	buf_done(&writer->blob);
 	buf_done(&writer->details);
 	free(writer->column);
