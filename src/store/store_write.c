@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -21,6 +22,7 @@ static const size_t BUDGET_BYTES = 80u << 20;
 static const size_t DETAIL_BYTES_MAX = 16u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
+static const int LOCK_TRIES = 8;
 
 struct rows {
 	uint32_t lane;
@@ -417,21 +419,48 @@ static const struct sink_ops writer_ops = {
 #undef X
 };
 
+/* The descriptor still has the name. Between our open and our lock another
+ * writer may have finished: then we hold its profile, which must stay whole. */
+static bool still_named(int fd, const char *name)
+{
+	struct stat held, named;
+
+	return fstat(fd, &held) == 0 && lstat(name, &named) == 0 && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
+}
+
+/* PATH.part, open and locked. */
+static int lock_part(struct writer *writer, struct err *err)
+{
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		int fd = open(writer->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		writer->fd = -1;
+		if (fd < 0)
+			return err_errno(err, "%s", writer->part);
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+			(void)close(fd);
+			break;
+		}
+		writer->fd = fd;
+		if (still_named(fd, writer->part))
+			return 0;
+		(void)close(fd);
+		writer->fd = -1;
+	}
+	return err_set(err, ERR_BUSY, "%s: another process is writing it", writer->part);
+}
+
 /* Hold PATH.part for us alone. A part that nobody holds is what a killed
  * writer left: it makes way. */
 static int take_part(struct writer *writer, struct err *err)
 {
 	const char *part = writer->part;
 	struct buf side = { 0 };
+	int ret = lock_part(writer, err);
 
-	writer->fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (writer->fd < 0)
-		return err_errno(err, "%s", part);
-	if (flock(writer->fd, LOCK_EX | LOCK_NB) < 0) {
-		own_closep(&writer->fd);
-		writer->fd = -1;
-		return err_set(err, ERR_BUSY, "%s: another process is writing it", part);
-	}
+	if (ret < 0)
+		return ret;
 	if (ftruncate(writer->fd, 0) < 0)
 		return err_errno(err, "%s", part);
 	for (int i = 0; i < 2; i++) {
@@ -507,6 +536,53 @@ int store_flush(struct store *store, struct err *err)
 	return write_tails(store->writer, err);
 }
 
+static void unlink_sides(const char *part)
+{
+	static const char *const sides[] = { "-wal", "-shm" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct buf side = { 0 };
+
+		buf_printf(&side, "%s%s", part, sides[i]);
+		(void)unlink(side.at);
+		buf_done(&side);
+	}
+}
+
+/* Somebody reads PATH.part, so it can't leave WAL mode: a copy without it takes
+ * its place, and the reader keeps what it opened. */
+static int move_copy(struct store *store, struct err *err)
+{
+	struct buf copy = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	OWN(own_closep) int fd = -1;
+	int ret;
+
+	buf_printf(&copy, "%s.part-copy", store->path);
+	(void)unlink(copy.at);
+	fd = open(copy.at, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ret = fd < 0 ? err_errno(err, "%s", copy.at)
+		     : store_prepare(store, "VACUUM INTO ?", &stmt, err);
+	if (ret >= 0) {
+		(void)sqlite3_bind_text(stmt, 1, copy.at, -1, SQLITE_STATIC);
+		ret = store_step_done(store, stmt, err);
+	}
+	(void)sqlite3_finalize(stmt);
+	if (ret >= 0 && ((fsync(fd) < 0 && errno != EINVAL) || rename(copy.at, store->path) < 0))
+		ret = err_errno(err, "%s", store->path);
+	if (ret >= 0) {
+		(void)sqlite3_close(store->db);
+		store->db = NULL;
+		(void)unlink(store->writer->part);
+		unlink_sides(store->writer->part);
+		store->writer->finished = true;
+	} else {
+		(void)unlink(copy.at);
+	}
+	buf_done(&copy);
+	return ret;
+}
+
 int store_finish(struct store *store, struct err *err)
 {
 	struct writer *writer = store->writer;
@@ -529,6 +605,8 @@ int store_finish(struct store *store, struct err *err)
 	writer->insert = NULL;
 	if (ret >= 0)
 		ret = store_exec(store, "PRAGMA journal_mode=DELETE;", err);
+	if (ret == ERR_BUSY)
+		return move_copy(store, err);
 	if (ret < 0)
 		return ret;
 	(void)sqlite3_close(store->db);

@@ -299,6 +299,53 @@ Test(store, the_second_writer_is_told, .fini = remove_temp)
 	cr_assert_eq(status, 0);
 }
 
+Test(store, a_reader_does_not_keep_the_writer_from_finishing, .fini = remove_temp)
+{
+	const char *at = temp_path();
+	OWN(store_closep) struct store *in = NULL;
+	OWN(store_closep) struct store *out = NULL;
+	struct err err = { 0 };
+	int64_t count;
+	int ready[2], leave[2], start[2];
+	char part[96], byte = 0;
+	struct stat st;
+	pid_t pid;
+
+	/* Before SQLite opens anything here: its locks do not survive a fork. */
+	cr_assert(pipe(ready) == 0 && pipe(leave) == 0 && pipe(start) == 0);
+	pid = fork();
+	if (!pid) {
+		struct store *reader = NULL;
+
+		(void)close(leave[1]);
+		if (read(start[0], &byte, 1) != 1)
+			_exit(1);
+		byte = store_open(at, &reader, NULL) == 0;
+		if (write(ready[1], &byte, 1) != 1 || read(leave[0], &byte, 1) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	cr_assert_eq(store_create(at, &in, NULL), 0);
+	fill_session(store_session(in));
+	(void)write_ops(in, 1000, false);
+	cr_assert_eq(store_flush(in, NULL), 0);
+	cr_assert_eq(write(start[1], "", 1), 1);
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	cr_assert_eq(byte, 1);
+	(void)write_ops(in, 1000, false);
+	cr_assert_eq(store_finish(in, &err), 0, "%s", err.line);
+	(void)close(leave[1]);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_assert_eq(store_open(at, &out, &err), 0, "%s", err.line);
+	(void)read_ops(out, &count);
+	cr_assert_eq(count, 2000);
+	cr_assert(!store_was_cut(out));
+	cr_assert_eq(stat(at, &st), 0);
+	cr_assert_eq(st.st_mode & 0777, 0600);
+	(void)snprintf(part, sizeof(part), "%s.part", at);
+	cr_assert_neq(stat(part, &st), 0);
+}
+
 static void patch_file(const char *at, long offset, const void *bytes, size_t len)
 {
 	int fd = open(at, O_WRONLY);
