@@ -121,7 +121,7 @@ struct tl_readback {
 
 /* A collective kernel, comparable with those of one family. */
 struct tl_collective {
-	uint64_t family;    /* kernel, collective, type, group of ranks */
+	uint64_t family; /* kernel, collective, type, group of ranks */
 	int64_t elements;
 	int64_t group_size; /* ranks that take part; 0 unknown */
 	int64_t start_ns;
