@@ -55,7 +55,7 @@ static const struct {
 	{ "count", QUERY_COUNT },          { "name", QUERY_NAME },
 	{ "gpu_name", QUERY_NAME },        { "uuid", QUERY_UUID },
 	{ "gpu_uuid", QUERY_UUID },        { "pci.bus_id", QUERY_BUS },
-	{ "gpu_bus_id", QUERY_BUS },       { "gpu_bus_id", QUERY_BUS },
+	{ "gpu_bus_id", QUERY_BUS },
 	{ "compute_cap", QUERY_CC },       { "pid", QUERY_PID },
 	{ "process_name", QUERY_PROCESS },
 };
