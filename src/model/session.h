@@ -195,7 +195,7 @@ int64_t session_time(const struct session *session, uint32_t source, int64_t ns)
 
 static inline uint32_t session_string(struct session *session, const char *at, size_t len)
 {
-	return intern_add(session->strings, at, len);
+	return len ? intern_add(session->strings, at, len) : 0;
 }
 
 static inline uint32_t session_detail(struct session *session, const char *at, size_t len)

@@ -51,13 +51,12 @@ static const struct {
 	const char *name;
 	enum query_kind kind;
 } identities[] = {
-	{ "timestamp", QUERY_STAMP },      { "index", QUERY_INDEX },
-	{ "count", QUERY_COUNT },          { "name", QUERY_NAME },
-	{ "gpu_name", QUERY_NAME },        { "uuid", QUERY_UUID },
-	{ "gpu_uuid", QUERY_UUID },        { "pci.bus_id", QUERY_BUS },
-	{ "gpu_bus_id", QUERY_BUS },
-	{ "compute_cap", QUERY_CC },       { "pid", QUERY_PID },
-	{ "process_name", QUERY_PROCESS },
+	{ "timestamp", QUERY_STAMP }, { "index", QUERY_INDEX },
+	{ "count", QUERY_COUNT },     { "name", QUERY_NAME },
+	{ "gpu_name", QUERY_NAME },   { "uuid", QUERY_UUID },
+	{ "gpu_uuid", QUERY_UUID },   { "pci.bus_id", QUERY_BUS },
+	{ "gpu_bus_id", QUERY_BUS },  { "compute_cap", QUERY_CC },
+	{ "pid", QUERY_PID },         { "process_name", QUERY_PROCESS },
 };
 
 static bool is_identity(struct str name, enum query_kind *ret_kind)

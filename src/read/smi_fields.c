@@ -35,13 +35,10 @@ static const struct smi_field dmon_fields[] = {
 	{ .name = "intact", M(int_pct), "%" },
 	{ .name = "mmaact", M(tensor_pct), "%" },
 	{ .name = "dfmaact", M(dfma_tensor_pct), "%" },
-	{ .name = "dfmat", M(dfma_tensor_pct), "%" },
 	{ .name = "hmmaact", M(hmma_tensor_pct), "%" },
 	{ .name = "hmmat", M(hmma_tensor_pct), "%" },
 	{ .name = "immaact", M(imma_tensor_pct), "%" },
-	{ .name = "immat", M(imma_tensor_pct), "%" },
 	{ .name = "dram", M(dram_pct), "%" },
-	{ .name = "dramutil", M(dram_pct), "%" },
 	{ .name = "fp64", M(fp64_pct), "%" },
 	{ .name = "fp32", M(fp32_pct), "%" },
 	{ .name = "fp16", M(fp16_pct), "%" },
@@ -85,6 +82,10 @@ static const struct smi_field apps_fields[] = {
 	X("hw_power_brake_slowdown", 0x80)    \
 	X("display_clock_setting", 0x100)     \
 	X("display_clocks_setting", 0x100)
+
+/* With fewer reasons told, a mask would say "no" where nobody knows: power
+ * cap, hardware slowdown, software thermal slowdown. */
+enum { REASONS_NEEDED = 0x4 | 0x8 | 0x20 };
 
 static const struct smi_field reason_fields[] = {
 #define X(text, bit) \
@@ -328,7 +329,7 @@ static bool same_name(const char *name, struct str text, bool fold)
 	return fold ? !strncasecmp(name, text.at, text.len) : !memcmp(name, text.at, text.len);
 }
 
-/* Blanks count as underscores. */
+/* Blanks are underscores. */
 static bool same_reason(const char *name, struct str text)
 {
 	if (strlen(name) != text.len)
@@ -577,7 +578,8 @@ void smi_values_end(struct smi_values *values)
 		if (values->partial[i])
 			values->sample.have[i / 64] &= ~((uint64_t)1 << (i % 64));
 	}
-	if (values->reasons_known && !sample_get(&values->sample, METRIC_clock_reasons, &value))
+	if ((values->reasons_known & REASONS_NEEDED) == REASONS_NEEDED &&
+	    !sample_get(&values->sample, METRIC_clock_reasons, &value))
 		sample_set(&values->sample, METRIC_clock_reasons, values->reasons);
 }
 

@@ -204,6 +204,8 @@ static void keep_env(struct smi_log *log, uint32_t device, struct str key, struc
 	uint64_t *last = map_find(&log->env, id);
 	uint32_t text;
 
+	if (!value.len)
+		value = STR("");
 	if (value.len > ENV_VALUE_MAX)
 		value.len = ENV_VALUE_MAX;
 	if (last && intern_find(log->session->strings, value.at, value.len, &text) && text == *last)
@@ -301,7 +303,9 @@ static void set_interval(struct smi_log *log)
 	struct source *source = &log->session->sources.at[log->source];
 
 	if (log->has_zero) {
-		int64_t span = source->last_ns - source->first_ns;
+		/* first > last: there were rows, but no sample. */
+		int64_t span =
+			source->first_ns < source->last_ns ? source->last_ns - source->first_ns : 0;
 
 		source->interval_ns = log->round > 0 && span > 0 ? span / log->round : 0;
 		session_note(log->session, log->source,

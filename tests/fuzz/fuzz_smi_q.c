@@ -1,0 +1,3 @@
+#include "fuzz/smi_body.h"
+
+SMI_FUZZ(reader_smi_q)
