@@ -5,3 +5,9 @@ if(PYTHON3 AND TARGET sonde)
 		$<TARGET_FILE:sonde> ${CMAKE_SOURCE_DIR})
 	set_tests_properties(report_schema PROPERTIES SKIP_RETURN_CODE 77)
 endif()
+
+# No text of the program lacks its translation, and formats agree.
+find_program(XGETTEXT xgettext)
+if(XGETTEXT)
+	add_test(NAME translations COMMAND ${CMAKE_SOURCE_DIR}/tools/update-po --check)
+endif()

@@ -167,8 +167,8 @@ static const char *plain(struct page *page, double value)
 {
 	double size = fabs(value);
 
-	if (value == floor(value) && size < 1e9)
-		return cell_count(page, (int64_t)value);
+	if ((value == floor(value) || size >= 99.95) && size < 1e15)
+		return cell_count(page, (int64_t)llround(value));
 	return page_printf(page, "%.*f",
 			   size >= 100   ? 0
 			   : size >= 10  ? 1
