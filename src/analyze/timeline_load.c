@@ -240,10 +240,10 @@ static size_t expected(struct store *store, uint32_t kinds)
 
 int timeline_load_ops(struct timeline *timeline, struct store *store, struct err *err)
 {
+	/* Not STORE_device_other: what other accelerators ran is no GPU time. */
 	struct store_query query = {
 		.kinds = STORE_BIT(STORE_kernel) | STORE_BIT(STORE_memcpy) |
-			 STORE_BIT(STORE_memset) | STORE_BIT(STORE_graph) |
-			 STORE_BIT(STORE_device_other),
+			 STORE_BIT(STORE_memset) | STORE_BIT(STORE_graph),
 		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
 			   COL_BIT(COL_key) | COL_BIT(COL_correlation) | COL_BIT(COL_bytes) |
 			   COL_BIT(COL_copy) | COL_BIT(COL_host_memory),

@@ -1,14 +1,9 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "store/internal.h"
+#include "store/writer.h"
 
 /*
  * Rows collect in one buffer a lane and kind. A full one becomes a chunk. When
@@ -22,39 +17,6 @@ static const size_t BUDGET_BYTES = 80u << 20;
 static const size_t DETAIL_BYTES_MAX = 16u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
-static const int LOCK_TRIES = 8;
-
-struct rows {
-	uint32_t lane;
-	enum store_kind kind;
-	int64_t *at;
-	size_t count, room;
-	int64_t tail; /* rowid of the tail chunk in the file; 0: none */
-	bool dirty;   /* has rows that the tail has not */
-};
-
-struct writer {
-	struct sink sink;
-	struct store *store;
-	int fd; /* of PATH.part, holds the lock */
-	char *part;
-	VEC(struct rows) rows;
-	VEC(uint32_t) by_lane; /* lane * STORE_KIND_COUNT + kind -> index + 1 */
-	size_t bytes;          /* in all buffers */
-	struct saved saved;
-	sqlite3_stmt *insert;
-	int64_t next_rowid;
-	int64_t next_tail_ns;
-	uint32_t events_to_clock;
-	bool in_transaction;
-	bool finished;
-	int64_t *column;
-	uint32_t *order;
-	struct buf blob, details;
-	/* by id in session->details: the number in the chunk being written */
-	uint32_t *detail_numbers;
-	size_t detail_room;
-};
 
 static int64_t now_ns(void)
 {
@@ -72,7 +34,7 @@ static int begin(struct writer *writer, struct err *err)
 	return store_exec(writer->store, "BEGIN", err);
 }
 
-static int commit(struct writer *writer, struct err *err)
+int writer_commit(struct writer *writer, struct err *err)
 {
 	int ret = begin(writer, err);
 
@@ -238,7 +200,7 @@ static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, s
 }
 
 /* Once nothing in memory refers to them, the details can go. */
-static int write_all(struct writer *writer, struct err *err)
+int writer_write_all(struct writer *writer, struct err *err)
 {
 	int ret = 0;
 
@@ -271,7 +233,7 @@ static int write_largest(struct writer *writer, struct err *err)
 	return size ? write_chunk(writer, &writer->rows.at[largest], false, err) : 0;
 }
 
-static int write_tails(struct writer *writer, struct err *err)
+int writer_write_tails(struct writer *writer, struct err *err)
 {
 	int64_t start_ns = now_ns();
 	int64_t took_ns;
@@ -282,7 +244,7 @@ static int write_tails(struct writer *writer, struct err *err)
 			ret = write_chunk(writer, &writer->rows.at[i], true, err);
 	}
 	if (ret >= 0)
-		ret = commit(writer, err);
+		ret = writer_commit(writer, err);
 	took_ns = now_ns() - start_ns;
 	writer->next_tail_ns =
 		start_ns + (took_ns * 10 > TAIL_INTERVAL_NS ? took_ns * 10 : TAIL_INTERVAL_NS);
@@ -315,11 +277,11 @@ static int settle_up(struct writer *writer, struct rows *rows, struct err *err)
 	while (ret >= 0 && writer->bytes > BUDGET_BYTES)
 		ret = write_largest(writer, err);
 	if (ret >= 0 && intern_bytes(writer->store->session->details) > DETAIL_BYTES_MAX)
-		ret = write_all(writer, err);
+		ret = writer_write_all(writer, err);
 	if (ret >= 0 && !--writer->events_to_clock) {
 		writer->events_to_clock = CLOCK_EVERY;
 		if (now_ns() >= writer->next_tail_ns)
-			ret = write_tails(writer, err);
+			ret = writer_write_tails(writer, err);
 	}
 	return ret;
 }
@@ -413,274 +375,14 @@ static int write_counter(struct sink *sink, const struct counter *counter, struc
 	return settle_up(writer, rows, err);
 }
 
-static const struct sink_ops writer_ops = {
+const struct sink_ops writer_ops = {
 #define X(name) .name = write_##name,
 	SINK_LIST(X)
 #undef X
 };
 
-/* The descriptor still has the name. Between our open and our lock another
- * writer may have finished: then we hold its profile, which must stay whole. */
-static bool still_named(int fd, const char *name)
+void writer_start(struct writer *writer)
 {
-	struct stat held, named;
-
-	return fstat(fd, &held) == 0 && lstat(name, &named) == 0 && held.st_ino == named.st_ino &&
-	       held.st_dev == named.st_dev;
-}
-
-/* PATH.part, open and locked. */
-static int lock_part(struct writer *writer, struct err *err)
-{
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		int fd = open(writer->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-		writer->fd = -1;
-		if (fd < 0)
-			return err_errno(err, "%s", writer->part);
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-			(void)close(fd);
-			break;
-		}
-		writer->fd = fd;
-		if (still_named(fd, writer->part))
-			return 0;
-		(void)close(fd);
-		writer->fd = -1;
-	}
-	return err_set(err, ERR_BUSY, "%s: another process is writing it", writer->part);
-}
-
-/* Hold PATH.part for us alone. A part that nobody holds is what a killed
- * writer left: it makes way. */
-static int take_part(struct writer *writer, struct err *err)
-{
-	const char *part = writer->part;
-	struct buf side = { 0 };
-	int ret = lock_part(writer, err);
-
-	if (ret < 0)
-		return ret;
-	if (ftruncate(writer->fd, 0) < 0)
-		return err_errno(err, "%s", part);
-	for (int i = 0; i < 2; i++) {
-		buf_clear(&side);
-		buf_printf(&side, "%s%s", part, i ? "-shm" : "-wal");
-		(void)unlink(side.at);
-	}
-	buf_done(&side);
-	return 0;
-}
-
-static int create_tables(struct store *store, struct err *err)
-{
-	char sql[256];
-	int ret;
-
-	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-		       STORE_APPLICATION_ID, STORE_MAJOR * 1000 + STORE_MINOR);
-	ret = store_exec(store,
-			 "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
-			 "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;",
-			 err);
-	if (ret >= 0)
-		ret = store_exec(store, sql, err);
-	if (ret >= 0)
-		ret = tables_create(store, err);
-	if (ret >= 0)
-		ret = store_exec(store, "INSERT INTO meta VALUES('finished',0);", err);
-	return ret;
-}
-
-int store_create(const char *path, struct store **ret_store, struct err *err)
-{
-	OWN(store_closep) struct store *store = mem_zero(sizeof(*store));
-	struct writer *writer = mem_zero(sizeof(*writer));
-	struct buf part = { 0 };
-	int ret;
-
-	store->writer = writer;
-	store->path = mem_text(path);
-	store->session = session_new();
-	store->codec = chunk_codec_new();
-	buf_printf(&part, "%s.part", path);
-	writer->part = part.at;
-	writer->store = store;
-	writer->sink = (struct sink){ &writer_ops, store->session };
-	writer->next_rowid = 1;
 	writer->events_to_clock = CLOCK_EVERY;
 	writer->next_tail_ns = now_ns() + TAIL_INTERVAL_NS;
-	writer->column = mem_alloc(CHUNK_ROWS_MAX * sizeof(*writer->column));
-	writer->order = mem_alloc(2 * CHUNK_ROWS_MAX * sizeof(*writer->order));
-	ret = take_part(writer, err);
-	if (ret < 0)
-		return ret;
-	if (sqlite3_open_v2(writer->part, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
-			    NULL) != SQLITE_OK)
-		ret = store_sql_error(store, err);
-	if (ret >= 0)
-		ret = create_tables(store, err);
-	if (ret >= 0)
-		ret = store_prepare(store, "INSERT OR REPLACE INTO chunk VALUES(?,?,?,?,?,?,?,?,?)",
-				    &writer->insert, err);
-	if (ret < 0) {
-		store_discard(STEAL(store)); /* nothing is in it yet */
-		return ret;
-	}
-	*ret_store = STEAL(store);
-	return 0;
-}
-
-int store_flush(struct store *store, struct err *err)
-{
-	return write_tails(store->writer, err);
-}
-
-static void unlink_sides(const char *part)
-{
-	static const char *const sides[] = { "-wal", "-shm" };
-
-	for (size_t i = 0; i < 2; i++) {
-		struct buf side = { 0 };
-
-		buf_printf(&side, "%s%s", part, sides[i]);
-		(void)unlink(side.at);
-		buf_done(&side);
-	}
-}
-
-/* Somebody reads PATH.part, so it can't leave WAL mode: a copy without it takes
- * its place, and the reader keeps what it opened. */
-static int move_copy(struct store *store, struct err *err)
-{
-	struct buf copy = { 0 };
-	sqlite3_stmt *stmt = NULL;
-	OWN(own_closep) int fd = -1;
-	int ret;
-
-	buf_printf(&copy, "%s.part-copy", store->path);
-	(void)unlink(copy.at);
-	fd = open(copy.at, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	ret = fd < 0 ? err_errno(err, "%s", copy.at)
-		     : store_prepare(store, "VACUUM INTO ?", &stmt, err);
-	if (ret >= 0) {
-		(void)sqlite3_bind_text(stmt, 1, copy.at, -1, SQLITE_STATIC);
-		ret = store_step_done(store, stmt, err);
-	}
-	(void)sqlite3_finalize(stmt);
-	if (ret >= 0 && ((fsync(fd) < 0 && errno != EINVAL) || rename(copy.at, store->path) < 0))
-		ret = err_errno(err, "%s", store->path);
-	if (ret >= 0) {
-		(void)sqlite3_close(store->db);
-		store->db = NULL;
-		(void)unlink(store->writer->part);
-		unlink_sides(store->writer->part);
-		store->writer->finished = true;
-	} else {
-		(void)unlink(copy.at);
-	}
-	buf_done(&copy);
-	return ret;
-}
-
-int store_finish(struct store *store, struct err *err)
-{
-	struct writer *writer = store->writer;
-	int ret;
-
-	session_settle(store->session);
-	ret = write_all(writer, err);
-	if (ret >= 0) {
-		char sql[128];
-
-		(void)snprintf(sql, sizeof(sql),
-			       "REPLACE INTO meta VALUES('finished',1),"
-			       "('zero_utc_ns',%lld);",
-			       (long long)store->session->zero_utc_ns);
-		ret = store_exec(store, sql, err);
-	}
-	if (ret >= 0)
-		ret = commit(writer, err);
-	(void)sqlite3_finalize(writer->insert);
-	writer->insert = NULL;
-	if (ret >= 0)
-		ret = store_exec(store, "PRAGMA journal_mode=DELETE;", err);
-	if (ret == ERR_BUSY)
-		return move_copy(store, err);
-	if (ret < 0)
-		return ret;
-	(void)sqlite3_close(store->db);
-	store->db = NULL;
-	if (fsync(writer->fd) < 0 && errno != EINVAL)
-		return err_errno(err, "%s", writer->part);
-	if (rename(writer->part, store->path) < 0)
-		return err_errno(err, "%s", store->path);
-	writer->finished = true;
-	return 0;
-}
-
-struct session *store_session(struct store *store)
-{
-	return store->session;
-}
-
-struct sink *store_sink(struct store *store)
-{
-	return &store->writer->sink;
-}
-
-static void writer_free(struct writer *writer)
-{
-	if (!writer)
-		return;
-	for (size_t i = 0; i < writer->rows.count; i++)
-		free(writer->rows.at[i].at);
-	VEC_DONE(&writer->rows);
-	VEC_DONE(&writer->by_lane);
-	(void)sqlite3_finalize(writer->insert);
-	free(writer->detail_numbers);
-	buf_done(&writer->blob);
-	buf_done(&writer->details);
-	free(writer->column);
-	free(writer->order);
-}
-
-void store_close(struct store *store)
-{
-	struct writer *writer;
-
-	if (!store)
-		return;
-	writer = store->writer;
-	writer_free(writer);
-	(void)sqlite3_finalize(store->fetch);
-	(void)sqlite3_close(store->db);
-	/* Not before SQLite is done: closing any descriptor of a file gives up
-	 * all locks that the process has on it. */
-	if (writer) {
-		own_closep(&writer->fd);
-		free(writer->part);
-		free(writer);
-	}
-	chunk_codec_free(store->codec);
-	session_free(store->session);
-	VEC_DONE(&store->chunks);
-	free(store->path);
-	free(store);
-}
-
-void store_discard(struct store *store)
-{
-	if (store && store->writer && !store->writer->finished && store->writer->fd >= 0) {
-		const char *part = store->writer->part;
-		struct buf side = { 0 };
-
-		for (int i = 0; i < 3; i++) {
-			buf_clear(&side);
-			buf_printf(&side, "%s%s", part, i == 0 ? "" : i == 1 ? "-wal" : "-shm");
-			(void)unlink(side.at);
-		}
-		buf_done(&side);
-	}
-	store_close(store);
 }

@@ -1,0 +1,50 @@
+/*
+ * writer.h - the state of a profile that is being written. Internal to store/.
+ *
+ * store_write.c collects events and writes chunks; store_file.c makes, locks,
+ * finishes and gives up the file.
+ */
+#pragma once
+
+#include "store/internal.h"
+
+struct rows {
+	uint32_t lane;
+	enum store_kind kind;
+	int64_t *at;
+	size_t count, room;
+	int64_t tail; /* rowid of the tail chunk in the file; 0: none */
+	bool dirty;   /* has rows that the tail has not */
+};
+
+struct writer {
+	struct sink sink;
+	struct store *store;
+	int fd; /* of PATH.part, holds the lock */
+	char *part;
+	VEC(struct rows) rows;
+	VEC(uint32_t) by_lane; /* lane * STORE_KIND_COUNT + kind -> index + 1 */
+	size_t bytes;          /* in all buffers */
+	struct saved saved;
+	sqlite3_stmt *insert;
+	int64_t next_rowid;
+	int64_t next_tail_ns;
+	uint32_t events_to_clock;
+	bool in_transaction;
+	bool finished;
+	int64_t *column;
+	uint32_t *order;
+	struct buf blob, details;
+	/* by id in session->details: the number in the chunk being written */
+	uint32_t *detail_numbers;
+	size_t detail_room;
+};
+
+extern const struct sink_ops writer_ops;
+/* Full chunks of all that is in memory, which then can go. */
+int writer_write_all(struct writer *writer, struct err *err);
+/* The same as tails, committed; sets when the next are due. */
+int writer_write_tails(struct writer *writer, struct err *err);
+int writer_commit(struct writer *writer, struct err *err);
+/* How many events until the first look at the clock, and when tails are due. */
+void writer_start(struct writer *writer);
