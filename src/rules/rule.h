@@ -73,7 +73,12 @@ struct rule {
 	X(pageable_copy)          \
 	X(launch_bound)           \
 	X(step_outliers)          \
-	X(collective_wait)
+	X(collective_wait)        \
+	X(special_function_bound) \
+	X(fp64_bound)             \
+	X(divergence)             \
+	X(barrier_stall)          \
+	X(atomic_contention)
 
 #define X(name) extern const struct rule rule_##name;
 RULE_LIST(X)
