@@ -83,7 +83,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
-	if (analyze_system(store, facts, err) < 0)
+	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0)
 		return err->code;
 	facts->damaged_chunks = store_damage(store);
 	*ret_facts = STEAL(facts);

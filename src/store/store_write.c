@@ -310,6 +310,9 @@ static void see_time(struct writer *writer, uint32_t lane, int64_t start_ns, int
 	struct session *session = writer->store->session;
 	struct source *source = &session->sources.at[session->lanes.at[lane].source];
 
+	/* Such a lane counts launches, which is no time. */
+	if (session->lanes.at[lane].kind == LANE_LAUNCHES)
+		return;
 	source->first_ns = start_ns < source->first_ns ? start_ns : source->first_ns;
 	source->last_ns = end_ns > source->last_ns ? end_ns : source->last_ns;
 }
