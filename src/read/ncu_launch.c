@@ -281,14 +281,18 @@ int ncu_launch_end(struct ncu *ncu, struct err *err)
 	if (emit_values(ncu, lane, kernel_key(ncu), err) < 0)
 		return err->code;
 	for (size_t i = 0; i < launch->rules.count; i++) {
+		/* Kept as a string until now: details last for one event. */
+		struct str message;
 		struct mark mark = {
 			.kind = MARK_RULE,
 			.lane = lane,
 			.time_ns = ncu->launches, /* such a lane counts launches */
 			.name = launch->rules.at[i].name,
-			.detail = launch->rules.at[i].detail,
 		};
 
+		message.at = intern_get(ncu->sink->session->strings, launch->rules.at[i].detail,
+					&message.len);
+		mark.detail = session_detail(ncu->sink->session, message.at, message.len);
 		if (sink_mark(ncu->sink, &mark, err) < 0)
 			return err->code;
 	}

@@ -129,7 +129,7 @@ Test(ncu_csv, details_page_names_a_value_by_section_unless_it_is_a_metric)
 	cr_expect_eq(sink->marks.at[0].kind, MARK_RULE);
 	cr_expect_str_eq(session_text(session, sink->marks.at[0].name), "AchievedOccupancy");
 	cr_expect_str_eq(
-		session_text(session, sink->marks.at[0].detail),
+		intern_get(session->details, sink->marks.at[0].detail, NULL),
 		"OPT: first line\nsecond, \"quoted\" line [estimated global speedup 7.5 %]");
 	cr_expect_eq(session->devices.at[0].ordinal, 1);
 	cr_expect_eq(session->devices.at[0].sm_count, 114);
@@ -200,7 +200,7 @@ Test(ncu_csv, text_report_is_read_by_its_lines_of_dashes)
 	counter = counter_sink_find(sink, 0, "Launch Statistics / Function Cache Configuration");
 	cr_expect_str_eq(session_text(session, counter->text), "CachePreferNone");
 	cr_assert_eq(sink->marks.count, 2);
-	cr_expect_str_eq(session_text(session, sink->marks.at[0].detail),
+	cr_expect_str_eq(intern_get(session->details, sink->marks.at[0].detail, NULL),
 			 "OPT: First half of the advice and the second.");
 	cr_expect_str_eq(session_text(session, session->keys.at[1].name), "k(int, const float *)");
 	expect(sink, 1, "GPU Speed Of Light / SOL FB", 62.15, "%");
@@ -388,8 +388,9 @@ Test(ncu_csv, the_public_text_report_has_17_kernels_and_51_pieces_of_advice)
 		cr_skip_test("the public file is not here");
 	sink = read_file(path);
 	for (size_t i = 0; i < sink->marks.count; i++)
-		opt += !strncmp(session_text(sink->sink.session, sink->marks.at[i].detail),
-				"OPT: ", 5);
+		opt += !strncmp(
+			intern_get(sink->sink.session->details, sink->marks.at[i].detail, NULL),
+			"OPT: ", 5);
 	cr_expect_eq(opt, 51);
 	cr_expect_eq(sink->marks.count, 51);
 	cr_expect_eq(sink->counters.at[sink->counters.count - 1].launch, 16);
