@@ -290,6 +290,7 @@ static struct buf text_of(struct made *made, struct present_style style)
 	struct buf out = { 0 };
 
 	present_text(&made->facts, &made->findings, &style, &out);
+	made_keep(out.at);
 	return out;
 }
 
@@ -298,6 +299,7 @@ static struct buf json_of(struct made *made)
 	struct buf out = { 0 };
 
 	present_json(&made->facts, &made->findings, &out);
+	made_keep(out.at);
 	return out;
 }
 
