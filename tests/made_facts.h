@@ -27,10 +27,15 @@ static inline uint32_t made_string(struct made *made, const char *text)
  * stays in reach, so that the leak checker looks at sonde alone. */
 static inline void made_keep(void *made)
 {
-	static void *volatile kept[4096];
-	static size_t count;
+	static struct kept {
+		void *made;
+		struct kept *next;
+	} * all;
+	struct kept *kept = mem_zero(sizeof(*kept));
 
-	kept[count++ % 4096] = made;
+	kept->made = made;
+	kept->next = all;
+	all = kept;
 }
 
 static inline struct made *made_new(const char *reader, const char *file)
