@@ -29,6 +29,8 @@ static void check_golden(const char *name, const struct buf *got)
 	while ((len = fread(part, 1, sizeof(part), file)) > 0)
 		buf_add(&expected, part, len);
 	cr_assert_str_eq(got->at, expected.at, "%s differs:\n%s", name, got->at);
+	buf_done(&path);
+	buf_done(&expected);
 }
 
 static const struct rule RULE_STARVED = {
