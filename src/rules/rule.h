@@ -78,7 +78,13 @@ struct rule {
 	X(fp64_bound)             \
 	X(divergence)             \
 	X(barrier_stall)          \
-	X(atomic_contention)
+	X(atomic_contention)      \
+	X(uncoalesced)            \
+	X(bank_conflicts)         \
+	X(low_cache_reuse)        \
+	X(low_occupancy)          \
+	X(tail_effect)            \
+	X(small_grid)
 
 #define X(name) extern const struct rule rule_##name;
 RULE_LIST(X)
