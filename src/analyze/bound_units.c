@@ -279,7 +279,7 @@ static void name_shared_memory(const struct metric_table *table, struct unit_loa
 		shared = metric_find_value(table, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum");
 		all = metric_find_value(table, "l1tex__data_pipe_lsu_wavefronts.sum");
 	}
-	if (isfinite(l1->pct) && !l1->headline && strcmp(l1->unit, "tma") &&
+	if (isfinite(l1->pct) && !l1->headline && strcmp(l1->unit, "tma") != 0 &&
 	    shared >= SHARED_MEMORY_PART * all)
 		l1->unit = "shared memory";
 }
