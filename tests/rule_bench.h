@@ -78,7 +78,7 @@ static inline void bench_done(struct rule_bench *bench)
 static inline size_t found_by(struct rule_bench *bench, const struct rule *rule)
 {
 	bench_forget(bench);
-	rule->apply(&bench->facts, rule, &bench->findings);
+	rule_apply(&bench->facts, rule, &bench->findings);
 	return bench->findings.at.count;
 }
 

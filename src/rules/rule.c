@@ -247,10 +247,20 @@ void findings_order(struct findings *findings)
 	tell_in_order(findings);
 }
 
+void rule_apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
+{
+	if (rule->apply)
+		rule->apply(facts, rule, findings);
+	for (uint32_t i = 0; rule->concerns && i < facts->kernels.count; i++) {
+		if (rule->concerns(facts, i))
+			rule->tell(facts, rule, i, findings);
+	}
+}
+
 void rules_run(const struct facts *facts, struct findings *findings)
 {
 	for (const struct rule *const *rule = RULES; *rule; rule++)
-		(*rule)->apply(facts, *rule, findings);
+		rule_apply(facts, *rule, findings);
 	findings_order(findings);
 }
 

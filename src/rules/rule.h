@@ -59,7 +59,15 @@ struct rule {
 	/* Add what applies. Must cope with every fact missing. */
 	void (*apply)(const struct facts *facts, const struct rule *rule,
 		      struct findings *findings);
+	/* Instead of apply, for a rule about single kernels: is facts.kernels[index]
+	 * concerned, and then the finding on it. */
+	bool (*concerns)(const struct facts *facts, uint32_t index);
+	void (*tell)(const struct facts *facts, const struct rule *rule, uint32_t index,
+		     struct findings *findings);
 };
+
+/* Run one rule. */
+void rule_apply(const struct facts *facts, const struct rule *rule, struct findings *findings);
 
 /* One word a line; a word needs its file. */
 #define RULE_LIST(X)              \

@@ -14,8 +14,9 @@ static const double SLICE_FULL_PCT = 80;
  * mean, one address does not. */
 static const double SLICE_RATIO = 2;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
 	const struct kernel_counters *counters = &kernel->counters;
 
 	return kernel->has_counters && counters->atomic_share >= ATOMIC_SHARE &&
@@ -61,18 +62,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"which lines issue ATOM and RED instructions"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_atomic_contention = {
 	.id = "atomic_contention",
 	.title = N_("Atomic operations meet at one address"),
 	.why = N_("An address lives in one slice of the L2 cache, which does the atomic "
 		  "operations on it one by one while the others idle."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -10,8 +10,10 @@ static const double CONFLICT_SHARE = 0.10;
 static const double CONFLICT_WARN_SHARE = 0.50;
 
 /* Conflicts cost nothing where the shared memory path is not what binds. */
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters &&
 	       (kernel_bound_by(kernel, BOUND_L1, NULL) ||
 		kernel_bound_by(kernel, BOUND_LATENCY, "shared")) &&
@@ -50,18 +52,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"which lines have conflicts"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_bank_conflicts = {
 	.id = "bank_conflicts",
 	.title = N_("Bank conflicts slow shared memory"),
 	.why = N_("Shared memory has 32 banks of 4 bytes; a warp that hits several words of one "
 		  "bank is served once for each."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -10,8 +10,10 @@ static const double BARRIER_SHARE = 0.30;
 /* Most of the waiting. */
 static const double BARRIER_WARN_SHARE = 0.50;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters &&
 	       (kernel_bound_by(kernel, BOUND_LATENCY, "sync") ||
 		kernel_bound_by(kernel, BOUND_LATENCY, "barrier")) &&
@@ -57,18 +59,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"barrier the samples are at"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_barrier_stall = {
 	.id = "barrier_stall",
 	.title = N_("Warps wait for each other at a barrier"),
 	.why = N_("At a barrier every warp of a block waits for the slowest; with one or two large "
 		  "blocks on an SM nothing else can run meanwhile."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -25,8 +25,9 @@ static double threads_launched(const struct facts *facts, const struct kernel_fa
 	return threads >= 1 ? threads / ceil(threads / WARP_THREADS) : WARP_THREADS;
 }
 
-static bool applies(const struct facts *facts, const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
 	double least = THREADS_LEAST / WARP_THREADS * threads_launched(facts, kernel);
 
 	return kernel->has_counters && kernel->counters.threads_per_instruction > 0 &&
@@ -71,18 +72,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"Threads Executed by line)"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(facts, &facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_divergence = {
 	.id = "divergence",
 	.title = N_("The threads of a warp take different branches"),
 	.why = N_("32 threads share one instruction stream: where they branch apart, each branch "
 		  "is run with the others switched off."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -12,8 +12,10 @@ static const double FP64_FULL_PCT = 80;
  * FP32 is at least twice as fast as FP64 on every NVIDIA GPU. */
 static const double FP32_GAIN = 2;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters && kernel_bound_by(kernel, BOUND_COMPUTE, "fp64") &&
 	       kernel->counters.fp64_pct >= FP64_HIGH_PCT;
 }
@@ -49,18 +51,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"lines issue DADD, DMUL and DFMA"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_fp64_bound = {
 	.id = "fp64_bound",
 	.title = N_("Double precision limits a kernel"),
 	.why = N_("FP64 units are fewer than FP32 units: half as many on data-centre GPUs, one in "
 		  "32 or 64 on others."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -21,8 +21,9 @@ static double traffic_ratio(const struct kernel_counters *counters)
 
 /* The data path is full of bytes that were fetched before, or caches miss what
  * is used again. */
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
 	const struct kernel_counters *counters = &kernel->counters;
 	bool memory = kernel_bound_by(kernel, BOUND_DRAM, NULL) ||
 		      kernel_bound_by(kernel, BOUND_L2, NULL);
@@ -60,18 +61,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"levels"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_low_cache_reuse = {
 	.id = "low_cache_reuse",
 	.title = N_("Data are fetched again instead of kept"),
 	.why = N_("Each level of the memory is several times faster than the next; bytes that are "
 		  "used again should not come from further away again."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

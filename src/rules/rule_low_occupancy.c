@@ -9,8 +9,10 @@
  * its pipe at 22 % is fine. doc/rules/low_occupancy.md */
 static const double OCCUPANCY_LOW_PCT = 50;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters &&
 	       (kernel_bound_by(kernel, BOUND_LATENCY, "memory") ||
 		kernel_bound_by(kernel, BOUND_LATENCY, "dependency")) &&
@@ -45,18 +47,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 	finding_next(finding, _("ncu --section Occupancy --section WarpStateStats"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_low_occupancy = {
 	.id = "low_occupancy",
 	.title = N_("Too few warps to hide latency"),
 	.why = N_("An SM hides the wait of one warp behind the work of others; with few resident "
 		  "warps it stands still. This counts only where latency is what binds."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -8,8 +8,10 @@
  * doc/rules/small_grid.md */
 static const double WARN_IDLE_SHARE = 0.50;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters && kernel_bound_by(kernel, BOUND_SMALL_GRID, NULL) &&
 	       kernel->counters.blocks > 0 && kernel->counters.blocks < kernel->counters.sms;
 }
@@ -46,18 +48,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"take"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_small_grid = {
 	.id = "small_grid",
 	.title = N_("A kernel leaves most of the GPU empty"),
 	.why = N_("A thread block runs on one SM; a grid with fewer blocks than SMs cannot use the "
 		  "others."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -9,8 +9,10 @@
 static const double XU_HIGH_PCT = 60;
 static const double XU_FULL_PCT = 80;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters && kernel_bound_by(kernel, BOUND_COMPUTE, NULL) &&
 	       (kernel->counters.xu_pct >= XU_HIGH_PCT ||
 		(kernel->counters.xu_pct > 0 && kernel_bound_by(kernel, BOUND_COMPUTE, "xu")));
@@ -60,18 +62,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"lines issue MUFU and conversion instructions"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_special_function_bound = {
 	.id = "special_function_bound",
 	.title = N_("Special functions limit a kernel"),
 	.why = N_("Each SM has few units for exp, log, sin, roots and conversions; a kernel with "
 		  "many of them waits for those units."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -7,8 +7,10 @@
 /* ncu's rule Tail speaks from a fifth of the time on. doc/rules/tail_effect.md */
 static const double WARN_LOSS = 0.40;
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters && kernel_bound_by(kernel, BOUND_TAIL, NULL) &&
 	       kernel->counters.active_share < 1;
 }
@@ -47,18 +49,12 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"limits the blocks on an SM"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_tail_effect = {
 	.id = "tail_effect",
 	.title = N_("The last blocks of a kernel run alone"),
 	.why = N_("A grid runs in waves of as many blocks as fit; a partly filled last wave, or a "
 		  "few long blocks, leave the other SMs idle."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

@@ -17,8 +17,10 @@ static bool waits_for_memory(const struct kernel_fact *kernel)
 	       kernel_bound_by(kernel, BOUND_LATENCY, "memory");
 }
 
-static bool applies(const struct kernel_fact *kernel)
+static bool concerns(const struct facts *facts, uint32_t index)
 {
+	const struct kernel_fact *kernel = &facts->kernels.at[index];
+
 	return kernel->has_counters && waits_for_memory(kernel) &&
 	       kernel->counters.excess_sector_share >= EXCESS_SHARE;
 }
@@ -58,13 +60,6 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 				"which lines have excess sectors"));
 }
 
-static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
-{
-	for (size_t i = 0; i < facts->kernels.count; i++)
-		if (applies(&facts->kernels.at[i]))
-			tell(facts, rule, (uint32_t)i, findings);
-}
-
 const struct rule rule_uncoalesced = {
 	.id = "uncoalesced",
 	.title = N_("Loads ask for sectors that are thrown away"),
@@ -72,5 +67,6 @@ const struct rule rule_uncoalesced = {
 		  "accesses, 8 for 64-bit and 16 for 128-bit; scattered addresses cost up to one a "
 		  "thread."),
 	.layer = LAYER_KERNEL,
-	.apply = apply,
+	.concerns = concerns,
+	.tell = tell,
 };

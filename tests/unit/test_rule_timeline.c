@@ -405,9 +405,15 @@ static void nothing(const struct facts *facts, const struct rule *rule, struct f
 	(void)findings;
 }
 
-static const struct rule of_system = { "s", "system", "", LAYER_SYSTEM, nothing };
-static const struct rule of_timeline = { "t", "timeline", "", LAYER_TIMELINE, nothing };
-static const struct rule of_kernel = { "k", "kernel", "", LAYER_KERNEL, nothing };
+static const struct rule of_system = {
+	.id = "s", .title = "system", .why = "", .layer = LAYER_SYSTEM, .apply = nothing
+};
+static const struct rule of_timeline = {
+	.id = "t", .title = "timeline", .why = "", .layer = LAYER_TIMELINE, .apply = nothing
+};
+static const struct rule of_kernel = {
+	.id = "k", .title = "kernel", .why = "", .layer = LAYER_KERNEL, .apply = nothing
+};
 
 static struct finding *add(struct findings *findings, const struct rule *rule, double share)
 {
