@@ -66,7 +66,6 @@ enum stall_group {
 	STALL_GROUP_COUNT
 };
 const char *stall_group_name(enum stall_group group);
-enum stall_group stall_group_of(const char *reason);
 
 struct stall_list {
 	VEC(struct stall_share) at; /* largest first; without selected and not_selected */

@@ -44,15 +44,6 @@ const char *stall_group_name(enum stall_group group)
 	return names[group];
 }
 
-enum stall_group stall_group_of(const char *reason)
-{
-	for (size_t i = 0; i < REASON_COUNT; i++) {
-		if (!strcmp(REASONS[i].counter, reason))
-			return REASONS[i].group;
-	}
-	return STALL_OTHER;
-}
-
 static int by_share(const void *a, const void *b)
 {
 	double left = ((const struct stall_share *)a)->share;

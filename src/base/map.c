@@ -64,16 +64,6 @@ uint64_t *map_find(const struct map *map, uint64_t key)
 	return map->used[i] ? &map->slots[i].value : NULL;
 }
 
-void map_reserve(struct map *map, size_t count)
-{
-	size_t slots = FIRST_SLOTS;
-
-	while (slots < count * 2 + 2)
-		slots *= 2;
-	if (!map->slots || slots > map->mask + 1)
-		resize(map, slots);
-}
-
 void map_done(struct map *map)
 {
 	free(map->slots);

@@ -26,6 +26,4 @@ void map_put(struct map *map, uint64_t key, uint64_t value);
 /* A pointer to the value, good until the next map_put; NULL if absent. */
 uint64_t *map_find(const struct map *map, uint64_t key);
 
-/* Room for `count` keys without growing. */
-void map_reserve(struct map *map, size_t count);
 void map_done(struct map *map);

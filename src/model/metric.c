@@ -26,14 +26,3 @@ const char *metric_what(enum metric metric)
 {
 	return metrics[metric].what;
 }
-
-bool metric_find(const char *name, enum metric *ret_metric)
-{
-	for (int i = 0; i < METRIC_COUNT; i++) {
-		if (!strcmp(name, metrics[i].name)) {
-			*ret_metric = (enum metric)i;
-			return true;
-		}
-	}
-	return false;
-}

@@ -117,5 +117,3 @@ static inline void sample_set(struct sample *sample, enum metric metric, double 
 const char *metric_name(enum metric metric);
 const char *metric_unit(enum metric metric);
 const char *metric_what(enum metric metric);
-/* false if no metric has that name. */
-bool metric_find(const char *name, enum metric *ret_metric);

@@ -10,12 +10,6 @@ enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
 
 static const size_t PROBE_BYTES = 64 << 10;
 
-const struct reader *const *reader_list(size_t *ret_count)
-{
-	*ret_count = READER_COUNT;
-	return readers;
-}
-
 const struct reader *reader_probe(const char *at, size_t len)
 {
 	const struct reader *best = NULL;

@@ -41,9 +41,6 @@ struct reader {
 READER_LIST(X)
 #undef X
 
-/* All readers, in order of the list; *ret_count of them. */
-const struct reader *const *reader_list(size_t *ret_count);
-
 /* The one for these first bytes; NULL if none claims them. */
 const struct reader *reader_probe(const char *at, size_t len);
 

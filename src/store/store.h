@@ -165,8 +165,6 @@ DEFINE_OWNED(store_cursor, store_query_close);
 
 /* Events of a kind in the file, from the chunk headers: no decoding. */
 int64_t store_count(struct store *store, enum store_kind kind);
-/* Bytes of the chunks of a kind in the file. */
-int64_t store_bytes(struct store *store, enum store_kind kind);
 
 /*
  * SQL over a profile: each kind is a table (kernel, memcpy, runtime, op, ...)

@@ -340,15 +340,6 @@ int64_t store_count(struct store *store, enum store_kind kind)
 	return count;
 }
 
-int64_t store_bytes(struct store *store, enum store_kind kind)
-{
-	int64_t bytes = 0;
-
-	for (size_t i = 0; i < store->chunks.count; i++)
-		bytes += store->chunks.at[i].kind == kind ? store->chunks.at[i].bytes : 0;
-	return bytes;
-}
-
 /* A fuzzer cannot guess checksums, and what lies behind them must hold too. */
 static bool checks_out(const void *at, int len, uint32_t checksum)
 {
