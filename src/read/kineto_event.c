@@ -290,6 +290,10 @@ static const char *parse_general(struct kineto_parser *parser, struct kineto_eve
 			if (*at != '"')
 				parser->learnable = false;
 		} else {
+			/* An "args" that is no object: the same gap leads into
+			 * the arguments of other events. */
+			if (key->type == KINETO_ARGS)
+				parser->learnable = false;
 			if (parser->trail_count < TRAIL_MAX)
 				parser->trail[parser->trail_count] = (struct step){ gap, at, key };
 			parser->trail_count++;
