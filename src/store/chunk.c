@@ -133,13 +133,22 @@ static void put_head(struct buf *out, const char *name, enum transform how, unsi
 	put_u32(out, (uint32_t)((uint64_t)base >> 32));
 }
 
+/* Below this, starting the compressor costs more than it gains. */
+static const size_t PACKED_LEAST = 24;
+
 /* One plane to codec->packed; its size with the STORED bit. */
 static uint32_t pack_plane(struct chunk_codec *codec, const uint8_t *plane, size_t count)
 {
 	size_t room = ZSTD_compressBound(count);
-	uint8_t *to = buf_room(&codec->packed, room);
-	size_t size = ZSTD_compressCCtx(codec->pack, to, room, plane, count, ZSTD_LEVEL);
+	uint8_t *to;
+	size_t size;
 
+	if (count < PACKED_LEAST) {
+		buf_add(&codec->packed, plane, count);
+		return (uint32_t)count | STORED;
+	}
+	to = buf_room(&codec->packed, room);
+	size = ZSTD_compressCCtx(codec->pack, to, room, plane, count, ZSTD_LEVEL);
 	codec->packed.len -= room;
 	if (ZSTD_isError(size) || size >= count) {
 		buf_add(&codec->packed, plane, count);

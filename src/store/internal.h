@@ -27,11 +27,15 @@ struct chunk_head {
 	int64_t bytes;
 };
 
-/* What of the session the file has already. */
+/* What of the session the file has already. Rows that may change are kept as
+ * they were written. */
+enum { SAVED_TABLES = 9 };
 struct saved {
 	uint32_t strings;
-	size_t keys, envs, notes, missing_columns;
+	size_t rows[SAVED_TABLES];
+	char *copy[SAVED_TABLES];
 };
+void saved_done(struct saved *saved);
 
 struct writer;
 

@@ -31,6 +31,22 @@
 struct store;
 
 int store_create(const char *path, struct store **ret_store, struct err *err);
+
+/*
+ * The same for a recording that goes on for hours with little memory: samples
+ * are rounded to 1/64 of their unit, chunks are small, and each store_flush
+ * writes just what is new. The caller flushes; durably means that what was
+ * written outlives the machine's power, not only this process.
+ */
+int store_create_recording(const char *path, struct store **ret_store, struct err *err);
+int store_flush_durably(struct store *store, struct err *err);
+/* What a killed writer left as PATH.part becomes PATH, still marked as cut: 1;
+ * 0: there was none, or nothing in it. ERR_BUSY: it is being written;
+ * ERR_FORMAT: it can't be read, and stays. An old PATH is replaced. */
+int store_recover(const char *path, struct err *err);
+/* Is PATH a finished recording as store_create_recording begins them? */
+bool store_is_recording(const char *path);
+
 int store_open(const char *path, struct store **ret_store, struct err *err);
 
 /* Release; NULL is a no-op. A written store that was not finished stays as

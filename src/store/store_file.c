@@ -22,26 +22,26 @@ static bool still_named(int fd, const char *name)
 	       held.st_dev == named.st_dev;
 }
 
-/* PATH.part, open and locked. */
-static int lock_part(struct writer *writer, struct err *err)
+/* PATH.part, open and locked; `create`: O_CREAT or 0. */
+static int lock_part(const char *part, int create, int *ret_fd, struct err *err)
 {
+	*ret_fd = -1;
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		int fd = open(writer->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int fd = open(part, O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-		writer->fd = -1;
 		if (fd < 0)
-			return err_errno(err, "%s", writer->part);
+			return err_errno(err, "%s", part);
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 			(void)close(fd);
 			break;
 		}
-		writer->fd = fd;
-		if (still_named(fd, writer->part))
+		if (still_named(fd, part)) {
+			*ret_fd = fd;
 			return 0;
+		}
 		(void)close(fd);
-		writer->fd = -1;
 	}
-	return err_set(err, ERR_BUSY, "%s: another process is writing it", writer->part);
+	return err_set(err, ERR_BUSY, "%s: another process is writing it", part);
 }
 
 /* Hold PATH.part for us alone. A part that nobody holds is what a killed
@@ -50,7 +50,7 @@ static int take_part(struct writer *writer, struct err *err)
 {
 	const char *part = writer->part;
 	struct buf side = { 0 };
-	int ret = lock_part(writer, err);
+	int ret = lock_part(part, O_CREAT, &writer->fd, err);
 
 	if (ret < 0)
 		return ret;
@@ -73,8 +73,12 @@ static int create_tables(struct store *store, struct err *err)
 	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
 		       STORE_APPLICATION_ID, STORE_MAJOR * 1000 + STORE_MINOR);
 	ret = store_exec(store,
-			 "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
-			 "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;",
+			 store->writer->recording
+				 ? "PRAGMA page_size=4096; PRAGMA cache_size=-256;"
+				   "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+				   "PRAGMA wal_autocheckpoint=128;"
+				 : "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
+				   "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;",
 			 err);
 	if (ret >= 0)
 		ret = store_exec(store, sql, err);
@@ -82,10 +86,18 @@ static int create_tables(struct store *store, struct err *err)
 		ret = tables_create(store, err);
 	if (ret >= 0)
 		ret = store_exec(store, "INSERT INTO meta VALUES('finished',0);", err);
+	if (ret >= 0 && store->writer->recording)
+		ret = store_exec(store, "INSERT INTO meta VALUES('recording',1);", err);
 	return ret;
 }
 
-int store_create(const char *path, struct store **ret_store, struct err *err)
+/* 80 MB: large chunks, few of them early. */
+static const size_t IMPORT_BUDGET_BYTES = 80u << 20;
+/* Eight boards with full chunks; a thousand processes write theirs early. */
+enum { RECORDING_ROWS_MAX = 512 };
+static const size_t RECORDING_BUDGET_BYTES = 4u << 20;
+
+static int create(const char *path, bool recording, struct store **ret_store, struct err *err)
 {
 	OWN(store_closep) struct store *store = mem_zero(sizeof(*store));
 	struct writer *writer = mem_zero(sizeof(*writer));
@@ -101,9 +113,12 @@ int store_create(const char *path, struct store **ret_store, struct err *err)
 	writer->store = store;
 	writer->sink = (struct sink){ &writer_ops, store->session };
 	writer->next_rowid = 1;
+	writer->recording = recording;
+	writer->rows_max = recording ? RECORDING_ROWS_MAX : CHUNK_ROWS_MAX;
+	writer->budget_bytes = recording ? RECORDING_BUDGET_BYTES : IMPORT_BUDGET_BYTES;
 	writer_start(writer);
-	writer->column = mem_alloc(CHUNK_ROWS_MAX * sizeof(*writer->column));
-	writer->order = mem_alloc(2 * CHUNK_ROWS_MAX * sizeof(*writer->order));
+	writer->column = mem_alloc(writer->rows_max * sizeof(*writer->column));
+	writer->order = mem_alloc(2 * writer->rows_max * sizeof(*writer->order));
 	ret = take_part(writer, err);
 	if (ret < 0)
 		return ret;
@@ -115,6 +130,8 @@ int store_create(const char *path, struct store **ret_store, struct err *err)
 	if (ret >= 0)
 		ret = store_prepare(store, "INSERT OR REPLACE INTO chunk VALUES(?,?,?,?,?,?,?,?,?)",
 				    &writer->insert, err);
+	if (ret >= 0)
+		ret = store_prepare(store, "DELETE FROM chunk WHERE id=?", &writer->remove, err);
 	if (ret < 0) {
 		store_discard(STEAL(store)); /* nothing is in it yet */
 		return ret;
@@ -123,9 +140,30 @@ int store_create(const char *path, struct store **ret_store, struct err *err)
 	return 0;
 }
 
+int store_create(const char *path, struct store **ret_store, struct err *err)
+{
+	return create(path, false, ret_store, err);
+}
+
+int store_create_recording(const char *path, struct store **ret_store, struct err *err)
+{
+	return create(path, true, ret_store, err);
+}
+
 int store_flush(struct store *store, struct err *err)
 {
 	return writer_write_tails(store->writer, err);
+}
+
+int store_flush_durably(struct store *store, struct err *err)
+{
+	int ret = store_exec(store, "PRAGMA synchronous=FULL;", err);
+
+	if (ret >= 0)
+		ret = writer_write_tails(store->writer, err);
+	if (ret >= 0)
+		ret = store_exec(store, "PRAGMA synchronous=NORMAL;", err);
+	return ret;
 }
 
 static void unlink_sides(const char *part)
@@ -194,9 +232,13 @@ int store_finish(struct store *store, struct err *err)
 	if (ret >= 0)
 		ret = writer_commit(writer, err);
 	(void)sqlite3_finalize(writer->insert);
-	writer->insert = NULL;
+	(void)sqlite3_finalize(writer->remove);
+	writer->insert = writer->remove = NULL;
 	if (ret >= 0)
 		ret = store_exec(store, "PRAGMA journal_mode=DELETE;", err);
+	/* Small tails left holes. Where there is no room for the copy, they stay. */
+	if (ret >= 0 && writer->recording)
+		(void)store_exec(store, "VACUUM;", NULL);
 	if (ret == ERR_BUSY)
 		return move_copy(store, err);
 	if (ret < 0)
@@ -230,6 +272,8 @@ static void writer_free(struct writer *writer)
 	VEC_DONE(&writer->rows);
 	VEC_DONE(&writer->by_lane);
 	(void)sqlite3_finalize(writer->insert);
+	(void)sqlite3_finalize(writer->remove);
+	saved_done(&writer->saved);
 	free(writer->detail_numbers);
 	buf_done(&writer->blob);
 	buf_done(&writer->details);
@@ -275,4 +319,72 @@ void store_discard(struct store *store)
 		buf_done(&side);
 	}
 	store_close(store);
+}
+
+static int64_t number_of(const struct store *store, const char *sql)
+{
+	sqlite3_stmt *stmt;
+	int64_t value = 0;
+
+	if (store_prepare(store, sql, &stmt, NULL) < 0)
+		return 0;
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	(void)sqlite3_finalize(stmt);
+	return value;
+}
+
+/* Out of WAL mode, which also takes in what the -wal holds. 0: nothing in it. */
+static int settle_part(const char *part, struct err *err)
+{
+	struct store store = { .path = (char *)(uintptr_t)part };
+	int ret = 1;
+
+	if (sqlite3_open_v2(part, &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) !=
+	    SQLITE_OK)
+		ret = store_sql_error(&store, err);
+	(void)sqlite3_db_config(store.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(store.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (ret > 0 && store_exec(&store, "SELECT count(*) FROM sqlite_schema;", err) < 0)
+		ret = err ? err->code : ERR_FORMAT;
+	if (ret > 0 && !number_of(&store, "SELECT count(*) FROM chunk;"))
+		ret = 0;
+	else if (ret > 0 && store_exec(&store, "PRAGMA journal_mode=DELETE;", err) < 0)
+		ret = err ? err->code : ERR_IO;
+	(void)sqlite3_close(store.db);
+	return ret;
+}
+
+int store_recover(const char *path, struct err *err)
+{
+	OWN(own_closep) int fd = -1;
+	struct buf part = { 0 };
+	int ret;
+
+	buf_printf(&part, "%s.part", path);
+	ret = lock_part(part.at, 0, &fd, err);
+	if (ret >= 0)
+		ret = settle_part(part.at, err);
+	if (ret == 0) {
+		(void)unlink(part.at);
+		unlink_sides(part.at);
+	}
+	if (ret > 0 && ((fsync(fd) < 0 && errno != EINVAL) || rename(part.at, path) < 0))
+		ret = err_errno(err, "%s", path);
+	buf_done(&part);
+	return ret == ERR_MISSING ? 0 : ret;
+}
+
+bool store_is_recording(const char *path)
+{
+	OWN(store_closep) struct store *store = mem_zero(sizeof(*store));
+
+	store->path = mem_text(path);
+	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, NULL) !=
+	    SQLITE_OK)
+		return false;
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	return number_of(store, "PRAGMA application_id") == STORE_APPLICATION_ID &&
+	       number_of(store, "SELECT value FROM meta WHERE key='recording'") == 1;
 }

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 #include <zlib.h>
@@ -12,8 +13,12 @@
  * the full chunk replaces later: a killed writer loses a second, and a file
  * that was closed well has no small chunks. Writing tails may take a tenth of
  * the time at most, so its interval stretches when much is in memory.
+ *
+ * A recording of samples grows by a row a lane and second for an hour: writing
+ * all that is in memory each time would cost more than the measuring. Its tails
+ * are small ones of just the new rows; when SMALL_TAILS of them stand, they
+ * become one with the rows before them.
  */
-static const size_t BUDGET_BYTES = 80u << 20;
 static const size_t DETAIL_BYTES_MAX = 16u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
@@ -50,7 +55,7 @@ int writer_commit(struct writer *writer, struct err *err)
 static bool sort_rows(struct writer *writer, const struct rows *rows, size_t width)
 {
 	uint32_t *order = writer->order;
-	uint32_t *to = order + CHUNK_ROWS_MAX;
+	uint32_t *to = order + writer->rows_max;
 	bool sorted = true;
 
 	for (size_t i = 1; sorted && i < rows->count; i++)
@@ -162,21 +167,14 @@ static void release_rows(struct writer *writer, struct rows *rows)
 	rows->count = rows->room = 0;
 }
 
-/* Write the rows as a chunk, in place of their tail if there is one. */
-static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, struct err *err)
+/* The rows as the chunk with this id. */
+static int insert_chunk(struct writer *writer, const struct rows *rows, int64_t id, struct err *err)
 {
 	struct chunk_head head = { 0 };
 	sqlite3_stmt *insert = writer->insert;
-	int ret = begin(writer, err);
 
-	if (ret >= 0 && !rows->count && !is_tail)
-		release_rows(writer, rows);
-	if (ret < 0 || !rows->count)
-		return ret;
 	encode(writer, rows, &head);
-	if (!rows->tail)
-		rows->tail = writer->next_rowid++;
-	(void)sqlite3_bind_int64(insert, 1, rows->tail);
+	(void)sqlite3_bind_int64(insert, 1, id);
 	(void)sqlite3_bind_text(insert, 2, layout_kind_name(rows->kind), -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(insert, 3, rows->lane);
 	(void)sqlite3_bind_int64(insert, 4, head.first_ns);
@@ -185,13 +183,60 @@ static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, s
 	(void)sqlite3_bind_int64(insert, 7, head.checksum);
 	(void)sqlite3_bind_int64(insert, 8, head.bytes);
 	(void)sqlite3_bind_blob(insert, 9, writer->blob.at, (int)writer->blob.len, SQLITE_STATIC);
-	ret = store_step_done(writer->store, insert, err);
+	return store_step_done(writer->store, insert, err);
+}
+
+/* Just what the file has not yet. */
+static int write_small_tail(struct writer *writer, struct rows *rows, struct err *err)
+{
+	size_t width = (size_t)layout_of(rows->kind)->count;
+	struct rows added = *rows;
+	int64_t id = writer->next_rowid++;
+
+	added.at += rows->written * width;
+	added.count -= rows->written;
+	rows->small[rows->small_count++] = id;
+	rows->written = rows->count;
 	rows->dirty = false;
+	return insert_chunk(writer, &added, id, err);
+}
+
+static int remove_small_tails(struct writer *writer, struct rows *rows, struct err *err)
+{
+	int ret = 0;
+
+	for (int i = 0; ret >= 0 && i < rows->small_count; i++) {
+		(void)sqlite3_bind_int64(writer->remove, 1, rows->small[i]);
+		ret = store_step_done(writer->store, writer->remove, err);
+	}
+	rows->small_count = 0;
+	return ret;
+}
+
+/* Write the rows as a chunk, in place of their tails if there are some. */
+static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, struct err *err)
+{
+	int ret = begin(writer, err);
+
+	if (ret >= 0 && !rows->count && !is_tail)
+		release_rows(writer, rows);
+	if (ret < 0 || !rows->count)
+		return ret;
+	if (is_tail && writer->recording && rows->small_count < SMALL_TAILS)
+		return write_small_tail(writer, rows, err);
+	if (!rows->tail)
+		rows->tail = writer->next_rowid++;
+	ret = insert_chunk(writer, rows, rows->tail, err);
+	if (ret >= 0)
+		ret = remove_small_tails(writer, rows, err);
+	rows->dirty = false;
+	rows->written = rows->count;
 	if (ret < 0 || is_tail)
 		return ret;
 	rows->tail = 0;
+	rows->written = 0;
 	/* A lane that filled a chunk will fill the next: it keeps its memory. */
-	if (rows->count == CHUNK_ROWS_MAX && writer->bytes <= BUDGET_BYTES) {
+	if (rows->count == writer->rows_max && writer->bytes <= writer->budget_bytes) {
 		rows->count = 0;
 		return 0;
 	}
@@ -272,9 +317,9 @@ static int settle_up(struct writer *writer, struct rows *rows, struct err *err)
 {
 	int ret = 0;
 
-	if (rows->count == CHUNK_ROWS_MAX)
+	if (rows->count == writer->rows_max)
 		ret = write_chunk(writer, rows, false, err);
-	while (ret >= 0 && writer->bytes > BUDGET_BYTES)
+	while (ret >= 0 && writer->bytes > writer->budget_bytes)
 		ret = write_largest(writer, err);
 	if (ret >= 0 && intern_bytes(writer->store->session->details) > DETAIL_BYTES_MAX)
 		ret = writer_write_all(writer, err);
@@ -292,10 +337,10 @@ static int64_t *new_row(struct writer *writer, struct rows *rows)
 	size_t width = (size_t)layout_of(rows->kind)->count;
 
 	if (rows->count == rows->room) {
-		size_t room = rows->room ? rows->room * 8 : 64;
+		size_t room = rows->room ? rows->room * 8 : writer->recording ? 8 : 64;
 
-		if (room > CHUNK_ROWS_MAX)
-			room = CHUNK_ROWS_MAX;
+		if (room > writer->rows_max)
+			room = writer->rows_max;
 
 		writer->bytes += (room - rows->room) * width * 8;
 		rows->at = mem_resize(rows->at, room * width * 8);
@@ -365,9 +410,28 @@ static int write_range(struct sink *sink, const struct range *range, struct err 
 	}
 WRITE_INSTANT(link)
 WRITE_INSTANT(alloc)
-WRITE_INSTANT(sample)
 WRITE_INSTANT(stall)
 WRITE_INSTANT(mark)
+
+/* No sensor is this fine, and bits below it are noise that does not compress. */
+static const double RECORDED_STEPS = 64;
+
+static int write_sample(struct sink *sink, const struct sample *sample, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+	struct rows *rows = rows_of_lane(writer, sample->lane, STORE_sample);
+	struct sample rounded;
+
+	see_time(writer, sample->lane, sample->time_ns, sample->time_ns);
+	if (writer->recording) {
+		rounded = *sample;
+		for (int m = 0; m < METRIC_COUNT; m++)
+			rounded.value[m] = rint(sample->value[m] * RECORDED_STEPS) / RECORDED_STEPS;
+		sample = &rounded;
+	}
+	layout_sample(sample, new_row(writer, rows));
+	return settle_up(writer, rows, err);
+}
 
 static int write_counter(struct sink *sink, const struct counter *counter, struct err *err)
 {

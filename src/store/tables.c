@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "store/internal.h"
@@ -229,15 +230,49 @@ static void set_field(char *row, const struct field *field, int64_t value)
 	}
 }
 
-static int save_rows(const struct store *store, int t, size_t from, struct err *err)
+_Static_assert((int)SAVED_TABLES == (int)TABLE_COUNT, "internal.h counts the tables");
+
+void saved_done(struct saved *saved)
+{
+	for (int t = 0; t < TABLE_COUNT; t++)
+		free(saved->copy[t]);
+	memset(saved, 0, sizeof(*saved));
+}
+
+/* Padding may differ between equal rows: then a row is written once more. */
+static bool is_saved(const struct saved *saved, int t, size_t row, const char *rows)
+{
+	size_t size = tables[t].row_size;
+
+	return row < saved->rows[t] &&
+	       (tables[t].append_only ||
+		!memcmp(rows + row * size, saved->copy[t] + row * size, size));
+}
+
+static void keep_saved(struct saved *saved, int t, size_t from, const char *rows, size_t count)
+{
+	size_t size = tables[t].row_size;
+
+	if (!tables[t].append_only) {
+		saved->copy[t] = mem_resize(saved->copy[t], count * size);
+		memcpy(saved->copy[t] + from * size, rows + from * size, (count - from) * size);
+	}
+	saved->rows[t] = count;
+}
+
+static int save_rows(const struct store *store, int t, struct saved *saved, struct err *err)
 {
 	const struct table *table = &tables[t];
 	struct buf sql = { 0 };
 	sqlite3_stmt *stmt;
-	size_t count;
+	size_t count, from = 0;
 	const char *rows = rows_of(store->session, t, &count);
 	int ret;
 
+	if (table->append_only)
+		from = saved->rows[t];
+	while (from < count && is_saved(saved, t, from, rows))
+		from++;
 	if (from >= count)
 		return 0;
 	buf_printf(&sql, "INSERT OR REPLACE INTO %s VALUES(?", table->name);
@@ -247,6 +282,8 @@ static int save_rows(const struct store *store, int t, size_t from, struct err *
 	ret = store_prepare(store, sql.at, &stmt, err);
 	buf_done(&sql);
 	for (size_t row = from; ret >= 0 && row < count; row++) {
+		if (is_saved(saved, t, row, rows))
+			continue;
 		(void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)row);
 		for (size_t i = 0; i < table->count; i++)
 			(void)sqlite3_bind_int64(
@@ -255,6 +292,8 @@ static int save_rows(const struct store *store, int t, size_t from, struct err *
 		ret = store_step_done(store, stmt, err);
 	}
 	(void)sqlite3_finalize(stmt);
+	if (ret >= 0)
+		keep_saved(saved, t, from, rows, count);
 	return ret;
 }
 
@@ -282,19 +321,10 @@ static int save_strings(const struct store *store, struct saved *saved, struct e
 
 int tables_save(const struct store *store, struct saved *saved, struct err *err)
 {
-	size_t *const done[TABLE_COUNT] = {
-		[KEY] = &saved->keys,
-		[ENV] = &saved->envs,
-		[NOTE] = &saved->notes,
-		[MISSING] = &saved->missing_columns,
-	};
 	int ret = save_strings(store, saved, err);
 
-	for (int t = 0; ret >= 0 && t < TABLE_COUNT; t++) {
-		ret = save_rows(store, t, done[t] ? *done[t] : 0, err);
-		if (done[t])
-			(void)rows_of(store->session, t, done[t]);
-	}
+	for (int t = 0; ret >= 0 && t < TABLE_COUNT; t++)
+		ret = save_rows(store, t, saved, err);
 	return ret;
 }
 

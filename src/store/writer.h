@@ -8,13 +8,20 @@
 
 #include "store/internal.h"
 
+/* Small tails that stand before they are made one (recordings). */
+enum { SMALL_TAILS = 16 };
+
 struct rows {
 	uint32_t lane;
 	enum store_kind kind;
 	int64_t *at;
 	size_t count, room;
 	int64_t tail; /* rowid of the tail chunk in the file; 0: none */
-	bool dirty;   /* has rows that the tail has not */
+	bool dirty;   /* has rows that the tails have not */
+	/* of a recording: rows that are in the file, and chunks of the last of them */
+	size_t written;
+	int64_t small[SMALL_TAILS];
+	int small_count;
 };
 
 struct writer {
@@ -26,7 +33,9 @@ struct writer {
 	VEC(uint32_t) by_lane; /* lane * STORE_KIND_COUNT + kind -> index + 1 */
 	size_t bytes;          /* in all buffers */
 	struct saved saved;
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert, *remove;
+	bool recording;
+	size_t rows_max, budget_bytes; /* of a chunk, of all buffers */
 	int64_t next_rowid;
 	int64_t next_tail_ns;
 	uint32_t events_to_clock;
