@@ -4,28 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Bytes of the UTF-8 character at `at`, 0 if it is none. Overlong forms,
- * surrogates and what is above U+10FFFF are none. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-	size_t len = at[0] < 0x80                    ? 1
-		     : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
-		     : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
-		     : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
-						     : 0;
-
-	if (!len || len > left)
-		return 0;
-	for (size_t i = 1; i < len; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	switch (c) {
@@ -54,7 +32,7 @@ static void add_quoted(struct buf *out, struct str text)
 	buf_char(out, '"');
 	for (size_t i = 0; i < text.len;) {
 		const unsigned char *at = (const unsigned char *)text.at + i;
-		size_t len = utf8_length(at, text.len - i);
+		size_t len = str_character((struct str){ text.at + i, text.len - i });
 
 		if (len == 1)
 			add_escaped(out, *at);

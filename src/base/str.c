@@ -197,3 +197,27 @@ bool str_to_fixed(struct str str, int digits, int64_t *ret)
 	}
 	return fixed_digits(str, digits, minus, ret);
 }
+
+size_t str_character(struct str str)
+{
+	const unsigned char *at = (const unsigned char *)str.at;
+	size_t len;
+
+	if (!str.len)
+		return 0;
+	len = at[0] < 0x80                    ? 1
+	      : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+	      : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+	      : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+					      : 0;
+	if (!len || len > str.len)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return len;
+}

@@ -44,6 +44,10 @@ struct str str_trim(struct str str);
  * *str empty with at == NULL, if there is none. */
 struct str str_cut(struct str *str, char sep);
 
+/* Bytes of the UTF-8 character in front, 0 if it is none: overlong forms,
+ * surrogates and what is above U+10FFFF are none, and so is an empty text. */
+size_t str_character(struct str str);
+
 /* Optional sign and decimal digits; false on anything else or out of range. */
 bool str_to_i64(struct str str, int64_t *ret);
 bool str_to_u64(struct str str, uint64_t *ret);
