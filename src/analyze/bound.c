@@ -19,7 +19,8 @@ static const double PIPE_NEAR_POINTS = 15;
 static const double THRESHOLD_POINTS = 3;
 /* ncu's IssueSlotUtilization: below this schedulers starve. */
 static const double STARVED_ISSUE_PCT = 60;
-/* Counters of shorter kernels are noisy. */
+/* Counters of shorter kernels are noisy. A launch takes 3.3 to 4.8 us of the host
+ * (doc/analysis.md): whether that binds only a timeline can tell. */
 static const double SHORT_NS = 5000;
 /* One slice is hot if it has twice the mean and more. */
 static const double HOT_SLICE_RATIO = 2;
@@ -115,6 +116,17 @@ static void lose(struct judge *judge)
 		judge->bound->grade--;
 }
 
+/* Where the stalls decide, and few samples are all there is of them. */
+static void doubt_stalls(struct judge *judge)
+{
+	if (!judge->stalls.few)
+		return;
+	lose(judge);
+	note(judge, arena_printf(judge->arena, "few stall samples (%.0f): their shares are rough",
+				 judge->stalls.samples));
+	judge->bound->next = "ncu --section WarpStateStats (stalls by hardware counters)";
+}
+
 static void runner_up(struct judge *judge, const struct unit_load *load, enum unit_group group)
 {
 	if (!load)
@@ -146,9 +158,30 @@ static void by_throughput(struct judge *judge)
 	}
 	if (near_threshold(top->pct) || top->headline)
 		lose(judge);
+	/* Stalls could have made it a matter of synchronisation. */
+	if (judge->top_group == UNIT_MIO)
+		doubt_stalls(judge);
 	if (top->headline)
 		bound->next = "ncu --set full (the breakdown of the throughput figures)";
 	runner_up(judge, judge->second, judge->second_group);
+}
+
+/* The share that decided is that of the group; then what it is made of most. */
+static void stall_numbers(struct judge *judge)
+{
+	enum stall_group group = judge->stall;
+
+	number(judge, arena_printf(judge->arena, "stall group %s", stall_group_name(group)),
+	       100 * judge->stalls.share[group], "%");
+	for (size_t i = 0; i < judge->stalls.at.count; i++) {
+		const struct stall_share *stall = &judge->stalls.at.at[i];
+
+		if (stall_group_of(stall->reason) != group)
+			continue;
+		number(judge, arena_printf(judge->arena, "stall share %s", stall->reason),
+		       100 * stall->share, "%");
+		return;
+	}
 }
 
 static void by_latency(struct judge *judge)
@@ -169,13 +202,14 @@ static void by_latency(struct judge *judge)
 	} else if (share < BOUND_STALL_SHARE) {
 		bound->unit = "mixed";
 		lose(judge);
+		stall_numbers(judge);
+		doubt_stalls(judge);
 	} else {
 		bound->unit = stall_group_name(judge->stall);
-		number(judge,
-		       arena_printf(judge->arena, "stall share %s", judge->stalls.at.at[0].reason),
-		       100 * judge->stalls.at.at[0].share, "%");
+		stall_numbers(judge);
 		if (fabs(share - BOUND_STALL_SHARE) * 100 < THRESHOLD_POINTS)
 			lose(judge);
+		doubt_stalls(judge);
 	}
 	if (judge->top && near_threshold(judge->top->pct))
 		lose(judge);
@@ -345,7 +379,8 @@ static void decide(struct judge *judge)
 	}
 	if (judge->counters.duration_ns < SHORT_NS && judge->bound->grade > GRADE_LOW) {
 		judge->bound->grade = GRADE_LOW;
-		note(judge, "shorter than 5 us: counters are noisy");
+		note(judge,
+		     "shorter than 5 us: counters are noisy, and a launch costs the host as much");
 	}
 }
 

@@ -66,10 +66,13 @@ enum stall_group {
 	STALL_GROUP_COUNT
 };
 const char *stall_group_name(enum stall_group group);
+/* STALL_OTHER for what is no reason. */
+enum stall_group stall_group_of(const char *reason);
 
 struct stall_list {
 	VEC(struct stall_share) at; /* largest first; without selected and not_selected */
 	double samples;             /* PC samples behind them; NAN: from counters */
+	bool few;                   /* too few samples to rest a share on */
 	double share[STALL_GROUP_COUNT];
 };
 
@@ -83,6 +86,11 @@ const char *stall_of_message(const char *message, double *ret_share);
  * to release. */
 void bound_decide(const struct metric_table *table, struct arena *arena,
 		  struct bound_fact *ret_bound);
+
+/* After bound_decide, of kernels in a timeline: where launches came so slowly that
+ * the device was idle for longer than the kernel ran, that is the verdict, and
+ * what the counters say is the runner-up. */
+void bound_launch(struct facts *facts);
 
 /* Imbalance of SMs as a share of the time: ncu's WorkloadImbalance; NAN. */
 double bound_imbalance(const struct metric_table *table);

@@ -44,6 +44,15 @@ const char *stall_group_name(enum stall_group group)
 	return names[group];
 }
 
+enum stall_group stall_group_of(const char *reason)
+{
+	for (size_t i = 0; i < REASON_COUNT; i++) {
+		if (!strcmp(REASONS[i].counter, reason))
+			return REASONS[i].group;
+	}
+	return STALL_OTHER;
+}
+
 static int by_share(const void *a, const void *b)
 {
 	double left = ((const struct stall_share *)a)->share;
@@ -82,28 +91,48 @@ static void set_shares(const double values[REASON_COUNT], double sum, struct sta
 		qsort(stalls->at.at, stalls->at.count, sizeof(*stalls->at.at), by_share);
 }
 
-void stall_list_read(const struct metric_table *table, struct stall_list *ret_stalls)
+/* Samples of warps that could not issue; of files without that, of all. */
+static double read_samples(const struct metric_table *table, double values[REASON_COUNT])
+{
+	static const char before[] = "smsp__pcsamp_warps_issue_stalled_";
+	double sum = read_form(table, before, "_not_issued", true, values);
+
+	return sum > 0 ? sum : read_form(table, before, "", true, values);
+}
+
+static double read_counters(const struct metric_table *table, double values[REASON_COUNT])
 {
 	static const struct {
 		const char *before, *after;
-		bool sampled;
 	} forms[] = {
-		{ "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio", false },
-		{ "smsp__average_warp_latency_issue_stalled_", ".ratio", false },
-		{ "smsp__warp_issue_stalled_", "_per_warp_active.pct", false },
-		{ "smsp__pcsamp_warps_issue_stalled_", "", true },
+		{ "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio" },
+		{ "smsp__average_warp_latency_issue_stalled_", ".ratio" },
+		{ "smsp__warp_issue_stalled_", "_per_warp_active.pct" },
 	};
+	double sum = NAN;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && !(sum > 0); i++)
+		sum = read_form(table, forms[i].before, forms[i].after, false, values);
+	return sum;
+}
+
+void stall_list_read(const struct metric_table *table, struct stall_list *ret_stalls)
+{
 	double values[REASON_COUNT];
-	double sum =
-		read_form(table, "smsp__pcsamp_warps_issue_stalled_", "_not_issued", true, values);
+	double sum = read_samples(table, values);
 
 	memset(ret_stalls, 0, sizeof(*ret_stalls));
 	ret_stalls->samples = sum;
-	for (size_t i = 0; i < 4 && !(sum >= SAMPLES_ENOUGH); i++) {
-		sum = read_form(table, forms[i].before, forms[i].after, forms[i].sampled, values);
-		ret_stalls->samples = forms[i].sampled ? sum : NAN;
-		if (sum > 0)
-			break;
+	if (!(sum >= SAMPLES_ENOUGH)) {
+		double counted = read_counters(table, values);
+
+		ret_stalls->samples = NAN;
+		if (counted > 0) {
+			sum = counted;
+		} else if (sum > 0) {
+			sum = ret_stalls->samples = read_samples(table, values);
+			ret_stalls->few = true;
+		}
 	}
 	if (sum > 0) {
 		set_shares(values, sum, ret_stalls);

@@ -177,6 +177,7 @@ static struct kernel_fact *fact_of(struct facts *facts, uint32_t key, uint32_t d
 	fact->share = NAN;
 	fact->coverage = NAN;
 	fact->min_ns = fact->max_ns = fact->mean_ns = FACT_UNKNOWN;
+	fact->launch_idle_ns = FACT_UNKNOWN;
 	return fact;
 }
 
@@ -186,7 +187,7 @@ static void judge(struct facts *facts, const struct reading *at, size_t count)
 	struct metric_table table = { 0 };
 	struct stall_list stalls = { 0 };
 
-	if (!fact || fact->has_bound)
+	if (!fact || fact->has_counters)
 		return;
 	fact->counter_launches = fill_table(facts->session, at, count, &table);
 	kernel_counters_read(&table, &fact->counters);

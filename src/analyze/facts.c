@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/bound.h"
 #include "analyze/timeline.h"
 #include "store/store.h"
 
@@ -85,6 +86,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	facts->timeline = NULL;
 	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0)
 		return err->code;
+	bound_launch(facts);
 	facts->damaged_chunks = store_damage(store);
 	*ret_facts = STEAL(facts);
 	return 0;

@@ -252,7 +252,7 @@ struct kernel_counters {
 	double fp64_pct, xu_pct, fma_pct, alu_pct, tensor_pct, lsu_pct; /* pipes */
 	double warp_latency_cycles;                                     /* cycles an issue */
 	double dram_bytes, l2_bytes, l1_bytes;                          /* moved in all */
-	double fp32_unfused_share;
+	double fp32_unfused_share; /* FP32 instructions that fusing could save; 0..0.5 */
 };
 
 struct kernel_fact {
@@ -262,10 +262,11 @@ struct kernel_fact {
 	double share;                                   /* of the device's kernel_sum_ns */
 	double coverage;                                /* launches found / count */
 	bool collective;
+	int64_t launch_idle_ns; /* idle time before its launches that is IDLE_LAUNCH_RATE */
+	bool has_bound;         /* by counters, or bound by launches in a timeline */
+	struct bound_fact bound;
 	/* with counters: */
 	int64_t counter_launches;
-	bool has_bound;
-	struct bound_fact bound;
 	bool has_counters;
 	struct kernel_counters counters;
 	VEC(struct stall_share) stalls; /* largest first */

@@ -42,6 +42,7 @@ enum { DURING_LIMIT = 32 };
 
 struct idler {
 	struct timeline *timeline;
+	struct facts *facts;
 	struct device_fact *fact;
 	const struct tl_device *device;
 	struct cursor *cursors; /* by index into timeline.lanes */
@@ -51,6 +52,7 @@ struct idler {
 	VEC(struct during) during[IDLE_COUNT];
 	int64_t gap_ns[IDLE_COUNT];
 	int64_t phase_ns[PHASE_COUNT];
+	int64_t *launch_ns; /* idle before kernels by their launches, by key */
 	int64_t cadence_ns;
 	size_t launch; /* where in device->launches we are */
 };
@@ -255,6 +257,20 @@ static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
 	return NULL;
 }
 
+/* A gap is the launch's where that is the most of it: the first launch after
+ * something else took its time is late, too, but not slow. */
+static void launch_gap(struct idler *idler, uint32_t op)
+{
+	int64_t ns = idler->gap_ns[IDLE_LAUNCH_RATE];
+
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		if (idler->gap_ns[i] > ns)
+			return;
+	}
+	if (ns && op_segment(idler->timeline, op)->kind == STORE_kernel)
+		idler->launch_ns[idler->timeline->ops.key[op]] += ns;
+}
+
 static void device_gaps(struct idler *idler)
 {
 	struct timeline *timeline = idler->timeline;
@@ -269,6 +285,7 @@ static void device_gaps(struct idler *idler)
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
 			gap(idler, ops->end[last], ops->start[op], op);
+			launch_gap(idler, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns = ops->start[op] - ops->end[last] -
@@ -288,6 +305,18 @@ static int by_ns(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
+static void kernel_gaps(struct idler *idler, uint32_t device)
+{
+	for (size_t i = 0; i < idler->facts->kernels.count; i++) {
+		struct kernel_fact *kernel = &idler->facts->kernels.at[i];
+
+		if (kernel->device != device)
+			continue;
+		kernel->launch_idle_ns = idler->launch_ns[kernel->key];
+		idler->launch_ns[kernel->key] = 0;
+	}
+}
+
 static void device_idle(struct idler *idler, uint32_t index)
 {
 	struct timeline *timeline = idler->timeline;
@@ -304,6 +333,7 @@ static void device_idle(struct idler *idler, uint32_t index)
 	for (size_t i = 0; i < timeline->lanes.count; i++)
 		cursor_init(&idler->cursors[i], timeline, &timeline->lanes.at[i]);
 	device_gaps(idler);
+	kernel_gaps(idler, index);
 	for (int i = 0; i < IDLE_COUNT; i++) {
 		struct idle_fact *idle = &idler->fact->idle[i];
 		size_t count = idler->during[i].count;
@@ -327,9 +357,10 @@ static int by_op(const void *a, const void *b)
 
 void idle_facts(struct timeline *timeline, struct facts *facts)
 {
-	struct idler idler = { .timeline = timeline };
+	struct idler idler = { .timeline = timeline, .facts = facts };
 
 	idler.cursors = mem_zero((timeline->lanes.count + 1) * sizeof(*idler.cursors));
+	idler.launch_ns = mem_zero((timeline->session->keys.count + 1) * sizeof(int64_t));
 	if (timeline->readbacks.count)
 		qsort(timeline->readbacks.at, timeline->readbacks.count,
 		      sizeof(*timeline->readbacks.at), by_op);
@@ -342,5 +373,6 @@ void idle_facts(struct timeline *timeline, struct facts *facts)
 		cursor_done(&idler.cursors[i]);
 	for (size_t i = 0; i < facts->phases.count; i++)
 		facts->phases.at[i].idle_ns = idler.phase_ns[facts->phases.at[i].phase];
+	free(idler.launch_ns);
 	free(idler.cursors);
 }

@@ -143,6 +143,7 @@ void present_json_kernel(const struct facts *facts, const struct kernel_fact *ke
 		put_i64(json, "max_ns", kernel->max_ns);
 		put_f64(json, "share", kernel->share);
 		put_f64(json, "coverage", kernel->coverage);
+		put_i64(json, "launch_idle_ns", kernel->launch_idle_ns);
 	}
 	json_bool(json, "collective", kernel->collective);
 	if (kernel->has_bound)

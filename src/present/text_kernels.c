@@ -13,6 +13,7 @@
 struct group {
 	const char *name;
 	int64_t count, sum_ns, min_ns, max_ns;
+	int64_t bound_ns; /* of sum_ns, with a verdict */
 	size_t keys;
 	enum bound_class bound;
 	bool collective, mixed_bound, has_bound;
@@ -46,6 +47,7 @@ static void add_to_group(struct group *group, const struct kernel_fact *kernel)
 				     (group->has_bound && group->bound != kernel->bound.bound);
 		group->bound = kernel->bound.bound;
 		group->has_bound = true;
+		group->bound_ns += kernel->sum_ns;
 	}
 }
 
@@ -93,6 +95,16 @@ static const struct column KERNEL_COLUMNS[] = {
 	{ N_("longest"), true, false, 2 }, { N_("bound"), false, false, 1 },
 };
 
+/* A verdict on a small part of the instances is none on all. */
+static const char *group_bound(const struct group *group)
+{
+	if (group->collective)
+		return _("collective");
+	if (!group->has_bound || group->bound_ns < group->sum_ns / 2)
+		return NULL;
+	return group->mixed_bound ? _("differs") : bound_name(group->bound);
+}
+
 void text_kernels(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 8 };
@@ -118,10 +130,7 @@ void text_kernels(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_ns(page, group->sum_ns / group->count));
 		table_cell(&table, cell_ns(page, group->min_ns));
 		table_cell(&table, cell_ns(page, group->max_ns));
-		table_cell(&table, group->collective    ? _("collective")
-				   : group->mixed_bound ? _("differs")
-				   : group->has_bound   ? bound_name(group->bound)
-							: NULL);
+		table_cell(&table, group_bound(group));
 	}
 	if (groups.all.count) {
 		struct unit_text sum;

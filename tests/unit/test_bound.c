@@ -321,7 +321,6 @@ Test(bound, a_busy_mio_path_is_synchronisation_from_three_tenths_of_the_stalls)
 	expect(&made, BOUND_L1, "lsu", GRADE_HIGH, 0);
 	set(&made, STALL("long_scoreboard"), 49.9);
 	set(&made, STALL("barrier"), 30.1);
-	/* The number shown is the largest stall's, the unit the verdict's. */
 	expect(&made, BOUND_LATENCY, "sync", GRADE_MEDIUM, 0);
 	/* Not where another unit is full as well. */
 	set(&made, ELAPSED("sm__inst_executed_pipe_lsu"), 95);
@@ -344,6 +343,157 @@ Test(bound, latency_has_a_name_from_three_tenths_of_the_stalls)
 	set(&made, STALL("long_scoreboard"), 34);
 	set(&made, STALL("no_instruction"), 16);
 	expect(&made, BOUND_LATENCY, "memory", GRADE_HIGH, 0);
+}
+
+/* The number of this name, NAN if there is none. */
+static double number_in(const struct bound_fact *bound, const char *name)
+{
+	for (size_t i = 0; i < bound->numbers.count; i++) {
+		if (!strcmp(bound->numbers.at[i].metric, name))
+			return bound->numbers.at[i].value;
+	}
+	return NAN;
+}
+
+Test(bound, the_number_of_a_stall_is_the_share_that_decided)
+{
+	static const struct {
+		const char *name;
+		double value;
+	} rows[] = { { STALL("barrier"), 25 },
+		     { STALL("gmma"), 15 },
+		     { STALL("long_scoreboard"), 35 },
+		     { STALL("wait"), 25 },
+		     { ELAPSED("sm__inst_executed_pipe_lsu"), 85 },
+		     { ELAPSED("sm__pipe_fma_cycles_active"), 10 },
+		     { ELAPSED("l1tex__data_pipe_lsu_wavefronts"), 10 } };
+	struct metric_table table = { 0 };
+	struct arena arena = { 0 };
+	struct bound_fact bound;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		metric_table_add(&table, rows[i].name, "", rows[i].value);
+	metric_table_sort(&table);
+	bound_decide(&table, &arena, &bound);
+	/* Neither reason alone is the largest, nor reaches the threshold. */
+	cr_expect_str_eq(bound.unit, "sync");
+	cr_expect_float_eq(number_in(&bound, "stall group sync"), 40, 1e-9);
+	cr_expect_float_eq(number_in(&bound, "stall share barrier"), 25, 1e-9);
+	cr_expect(isnan(number_in(&bound, "stall share long_scoreboard")));
+	VEC_DONE(&bound.numbers);
+	VEC_DONE(&bound.notes);
+	metric_table_done(&table);
+	arena_done(&arena);
+}
+
+Test(bound, few_samples_of_stalls_lower_the_grade_unless_counters_say)
+{
+	static const char sampled[] = "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued";
+	struct made made = idle_kernel();
+
+	set(&made, sampled, 200);
+	expect(&made, BOUND_LATENCY, "memory", GRADE_HIGH, 0);
+	set(&made, sampled, 199);
+	expect(&made, BOUND_LATENCY, "memory", GRADE_HIGH, 0);
+	set(&made, STALL("long_scoreboard"), NAN);
+	set(&made, STALL("wait"), NAN);
+	expect(&made, BOUND_LATENCY, "memory", GRADE_MEDIUM, 1);
+	set(&made, sampled, 200);
+	expect(&made, BOUND_LATENCY, "memory", GRADE_HIGH, 0);
+	/* A busy MIO path rests on the stalls as well. */
+	set(&made, ELAPSED("sm__inst_executed_pipe_lsu"), 90);
+	expect(&made, BOUND_L1, "lsu", GRADE_HIGH, 0);
+	set(&made, sampled, 199);
+	expect(&made, BOUND_L1, "lsu", GRADE_MEDIUM, 1);
+}
+
+Test(bound, fusing_saves_half_of_what_is_not_fused)
+{
+#define FP32(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum.per_cycle_elapsed"
+	struct metric_table table = { 0 };
+	struct kernel_counters counters;
+
+	metric_table_add(&table, FP32("fadd"), "", 30);
+	metric_table_add(&table, FP32("fmul"), "", 10);
+	metric_table_add(&table, FP32("ffma"), "", 60);
+	metric_table_sort(&table);
+	kernel_counters_read(&table, &counters);
+	cr_expect_float_eq(counters.fp32_unfused_share, 0.2, 1e-9);
+	metric_table_done(&table);
+}
+
+/* A kernel that ran `sum_ns` in `count` launches and was waited for. */
+static struct kernel_fact *timed(struct facts *facts, int64_t count, int64_t sum_ns,
+				 int64_t launch_idle_ns)
+{
+	struct kernel_fact *kernel = VEC_ADD(&facts->kernels);
+
+	kernel->count = count;
+	kernel->sum_ns = sum_ns;
+	kernel->launch_idle_ns = launch_idle_ns;
+	kernel->coverage = 1;
+	return kernel;
+}
+
+static void launches_bind(struct facts *facts, bool expected, enum grade grade)
+{
+	struct kernel_fact *kernel = &facts->kernels.at[0];
+
+	kernel->has_bound = false;
+	kernel->bound.bound = BOUND_UNKNOWN;
+	bound_launch(facts);
+	cr_expect_eq(kernel->has_bound, expected);
+	cr_expect_eq(kernel->bound.bound, expected ? BOUND_LAUNCH : BOUND_UNKNOWN);
+	if (expected)
+		cr_expect_str_eq(grade_name(kernel->bound.grade), grade_name(grade));
+}
+
+Test(bound, launches_bind_where_the_gap_is_longer_than_the_kernel)
+{
+	struct facts facts = { 0 };
+	struct kernel_fact *kernel = timed(&facts, 100, 500000, 500001);
+
+	launches_bind(&facts, true, GRADE_MEDIUM);
+	kernel->launch_idle_ns = 500000;
+	launches_bind(&facts, false, GRADE_NONE);
+	kernel->launch_idle_ns = 600000;
+	launches_bind(&facts, true, GRADE_HIGH);
+	cr_expect_float_eq(number_in(&kernel->bound, "kernels.mean_ns"), 5000, 1e-9);
+	facts.host_time_inflated = true;
+	launches_bind(&facts, true, GRADE_MEDIUM);
+	kernel->launch_idle_ns = FACT_UNKNOWN;
+	launches_bind(&facts, false, GRADE_NONE);
+	kernel->launch_idle_ns = 600000;
+	kernel->count = 10;
+	launches_bind(&facts, true, GRADE_MEDIUM);
+	kernel->count = 9;
+	launches_bind(&facts, false, GRADE_NONE);
+	kernel->count = 10;
+	kernel->coverage = 0.79;
+	launches_bind(&facts, false, GRADE_NONE);
+	kernel->coverage = 0.8;
+	launches_bind(&facts, true, GRADE_MEDIUM);
+	/* A collective waits for its peers, not for its launch. */
+	kernel->collective = true;
+	launches_bind(&facts, false, GRADE_NONE);
+	VEC_DONE(&kernel->bound.numbers);
+	VEC_DONE(&facts.kernels);
+}
+
+Test(bound, what_the_counters_say_is_second_to_launches)
+{
+	struct facts facts = { 0 };
+	struct kernel_fact *kernel = timed(&facts, 100, 500000, 900000);
+
+	kernel->has_bound = true;
+	kernel->bound.bound = BOUND_DRAM;
+	kernel->bound.unit = "dram";
+	bound_launch(&facts);
+	cr_expect_eq(kernel->bound.bound, BOUND_LAUNCH);
+	cr_expect_eq(kernel->bound.runner_up, BOUND_DRAM);
+	cr_expect_str_eq(kernel->bound.runner_up_unit, "dram");
+	VEC_DONE(&kernel->bound.numbers);
+	VEC_DONE(&facts.kernels);
 }
 
 Test(bound, short_kernels_are_never_sure)

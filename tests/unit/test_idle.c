@@ -34,6 +34,9 @@ Test(idle, launches_that_come_slower_than_kernels_run_are_launch_rate)
 
 	steady(&trace, 0, 20);
 	all_idle_is(trace_analyze(&trace), IDLE_LAUNCH_RATE);
+	/* All of it before the one kernel, which is what binds it. */
+	cr_assert_eq(trace.facts->kernels.at[0].launch_idle_ns, trace.facts->devices.at[0].idle_ns);
+	cr_assert_eq(trace.facts->kernels.at[0].bound.bound, BOUND_LAUNCH);
 	trace_done(&trace);
 }
 
@@ -50,6 +53,7 @@ Test(idle, a_host_that_is_away_is_late_and_what_it_did_is_told)
 	device = trace_analyze(&trace);
 	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 6020 - 1020);
 	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	cr_assert_eq(trace.facts->kernels.at[0].launch_idle_ns, 0); /* the host was late */
 	cr_assert_eq(idle_us(device, IDLE_SYNC_BLOCKED), 0);
 	cr_assert_eq(idle_us(device, IDLE_DEPENDENCY), 0);
 	cr_assert_eq(device->idle_ns, 5010 * 1000);
