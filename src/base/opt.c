@@ -22,7 +22,12 @@ struct opt_memory {
 static bool is_option(const struct opt *opt)
 {
 	return opt->kind == OPT_KIND_STRING || opt->kind == OPT_KIND_INT ||
-	       opt->kind == OPT_KIND_FLAG;
+	       opt->kind == OPT_KIND_FLAG || opt->kind == OPT_KIND_OPTIONAL;
+}
+
+bool opt_is_shown(const struct opt *opt)
+{
+	return is_option(opt) && opt->what;
 }
 
 static size_t opt_count(const struct opt *opts)
@@ -49,6 +54,14 @@ void opt_done(struct opt_memory *memory)
 
 DEFINE_OWNED(opt_memory, opt_done);
 
+static unsigned int arg_info(enum opt_kind kind)
+{
+	if (kind == OPT_KIND_FLAG)
+		return POPT_ARG_NONE;
+	return kind == OPT_KIND_OPTIONAL ? POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL
+					 : POPT_ARG_STRING;
+}
+
 /* popt's table from ours. `val` is the row's number + 1, so that poptGetNextOpt
  * tells which option it met; --help comes last, as row `count`. */
 static struct poptOption *popt_table(const struct opt *opts, size_t count)
@@ -62,7 +75,7 @@ static struct poptOption *popt_table(const struct opt *opts, size_t count)
 		*to++ = (struct poptOption){
 			.longName = opts[i].word,
 			.shortName = opts[i].letter,
-			.argInfo = opts[i].kind == OPT_KIND_FLAG ? POPT_ARG_NONE : POPT_ARG_STRING,
+			.argInfo = arg_info(opts[i].kind),
 			.val = (int)i + 1,
 		};
 	}
@@ -106,6 +119,10 @@ static int set_option(const struct opt *opt, void *args, struct opt_memory *memo
 	}
 	text = poptGetOptArg(memory->context);
 	*VEC_ADD(&memory->texts) = text;
+	if (!text && opt->kind == OPT_KIND_OPTIONAL) {
+		*(const char **)field = "";
+		return 0;
+	}
 	if (!text)
 		return err_set(err, ERR_USAGE, "--%s wants a value: %s", opt->word, opt->value);
 	if (opt->kind == OPT_KIND_INT)
@@ -132,7 +149,7 @@ static int bad_option(const struct opt *opts, poptContext context, int code, str
 	if (!strncmp(bad, "--", 2)) {
 		nearest.word = bad + 2;
 		for (const struct opt *opt = opts; opt->kind != OPT_KIND_END; opt++) {
-			if (is_option(opt))
+			if (opt_is_shown(opt))
 				nearest_try(&nearest, opt->word);
 		}
 	}
@@ -241,8 +258,11 @@ static void add_option(struct buf *out, const struct opt *opt)
 
 	if (opt->letter)
 		(void)snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
-	(void)snprintf(left, sizeof(left), "%s--%s%s%s", letter, opt->word, opt->value ? " " : "",
-		       opt->value ? opt->value : "");
+	if (opt->kind == OPT_KIND_OPTIONAL)
+		(void)snprintf(left, sizeof(left), "%s--%s [%s]", letter, opt->word, opt->value);
+	else
+		(void)snprintf(left, sizeof(left), "%s--%s%s%s", letter, opt->word,
+			       opt->value ? " " : "", opt->value ? opt->value : "");
 	add_row(out, left, opt->what);
 }
 
@@ -259,7 +279,7 @@ void opt_help(const struct opt *opts, struct buf *out)
 	if (any)
 		buf_char(out, '\n');
 	for (const struct opt *opt = opts; opt->kind != OPT_KIND_END; opt++) {
-		if (is_option(opt))
+		if (opt_is_shown(opt))
 			add_option(out, opt);
 	}
 	add_row(out, "-h, --help", N_("show this"));

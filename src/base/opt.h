@@ -17,6 +17,7 @@ enum opt_kind {
 	OPT_KIND_STRING,
 	OPT_KIND_INT,
 	OPT_KIND_FLAG,
+	OPT_KIND_OPTIONAL,
 	OPT_KIND_ARGUMENT,
 	OPT_KIND_ARGUMENTS
 };
@@ -33,8 +34,8 @@ struct opt {
 	char letter;       /* 0: none */
 	const char *word;  /* "output" for --output */
 	const char *value; /* "FILE" */
-	const char *what;
-	bool required; /* of arguments */
+	const char *what;  /* NULL: not in help and completion, for tests */
+	bool required;     /* of arguments */
 };
 
 #define OPT_STRING(type, field, letter, word, value, what)                               \
@@ -48,6 +49,12 @@ struct opt {
 #define OPT_FLAG(type, field, letter, word, what)                                     \
 	{                                                                             \
 		OPT_KIND_FLAG, offsetof(type, field), letter, word, NULL, what, false \
+	}
+/* A string that may be missing: "" for --word alone. What follows --word is
+ * its value unless it begins with '-': not for commands that take arguments. */
+#define OPT_OPTIONAL(type, field, letter, word, value, what)                               \
+	{                                                                                  \
+		OPT_KIND_OPTIONAL, offsetof(type, field), letter, word, value, what, false \
 	}
 #define OPT_ARGUMENT(type, field, value, what)                                       \
 	{                                                                            \
@@ -70,5 +77,7 @@ struct opt_memory;
 int opt_parse(const struct opt *opts, int argc, const char *const *argv, void *args,
 	      struct opt_memory **ret_memory, bool *ret_help, struct err *err);
 void opt_done(struct opt_memory *memory);
+/* Is it an option (no argument) that help and completion show? */
+bool opt_is_shown(const struct opt *opt);
 /* The option table of --help. */
 void opt_help(const struct opt *opts, struct buf *out);

@@ -19,11 +19,6 @@ static const struct opt completion_opts[] = {
 	OPT_END,
 };
 
-static bool is_option(const struct opt *opt)
-{
-	return opt->kind != OPT_KIND_ARGUMENT && opt->kind != OPT_KIND_ARGUMENTS;
-}
-
 static bool takes_words(const char *value)
 {
 	return strchr(value, '|') || !strcmp(value, "COMMAND");
@@ -67,7 +62,7 @@ static void add_quoted(struct buf *out, const char *text)
 static void bash_values(struct buf *out, const struct cmd *cmd)
 {
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (!is_option(opt) || !opt->value)
+		if (!opt_is_shown(opt) || !opt->value)
 			continue;
 		buf_printf(out, "\t%s:--%s", cmd->name, opt->word);
 		if (opt->letter)
@@ -82,12 +77,13 @@ static void bash_command(struct buf *out, const struct cmd *cmd)
 {
 	buf_printf(out, "\t%s:-*) words='--help", cmd->name);
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (is_option(opt))
+		if (opt_is_shown(opt))
 			buf_printf(out, " --%s", opt->word);
 	}
 	buf_text(out, "' ;;\n");
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (is_option(opt) || !takes_words(opt->value))
+		if ((opt->kind != OPT_KIND_ARGUMENT && opt->kind != OPT_KIND_ARGUMENTS) ||
+		    !takes_words(opt->value))
 			continue;
 		buf_printf(out, "\t%s:*) words='", cmd->name);
 		add_words(out, opt->value);
@@ -140,7 +136,9 @@ static void zsh_command(struct buf *out, const struct cmd *cmd)
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
 		struct buf spec = { 0 };
 
-		if (is_option(opt))
+		if (!opt->what)
+			continue;
+		if (opt_is_shown(opt))
 			buf_printf(&spec, "--%s%s[%s]%s", opt->word, opt->value ? "=" : "",
 				   opt->what, opt->value ? ":value:" : "");
 		else
@@ -185,14 +183,14 @@ static void fish_option(struct buf *out, const struct cmd *cmd, const struct opt
 {
 	bool words = opt->value && takes_words(opt->value);
 
-	if (!is_option(opt) && !words)
+	if (!opt->what || (!opt_is_shown(opt) && !words))
 		return;
 	buf_printf(out, "complete -c sonde -n '__fish_seen_subcommand_from %s'", cmd->name);
-	if (is_option(opt))
+	if (opt_is_shown(opt))
 		buf_printf(out, " -l %s", opt->word);
 	if (opt->letter)
 		buf_printf(out, " -s %c", opt->letter);
-	if (is_option(opt) && opt->value)
+	if (opt_is_shown(opt) && opt->value)
 		buf_text(out, " -r");
 	if (words) {
 		buf_text(out, " -f -a '");

@@ -174,3 +174,70 @@ Test(nearest, does_not_guess_from_far)
 	cr_assert_str_eq(nearest_of("a-very-long-word-that-nobody-typed-by-mistake-in-a-command"),
 			 "");
 }
+
+struct watch_args {
+	const char *watch;
+	bool json;
+	const char *secret;
+};
+
+static const struct opt watch_rows[] = {
+	OPT_OPTIONAL(struct watch_args, watch, 'w', "watch", "SECONDS", "again and again"),
+	OPT_FLAG(struct watch_args, json, 'j', "json", "for programs"),
+	OPT_STRING(struct watch_args, secret, 0, "secret", "FILE", NULL),
+	OPT_END,
+};
+
+Test(opt, a_value_may_be_missing)
+{
+	static const struct {
+		const char *argv[5];
+		const char *watch;
+		bool json;
+	} cases[] = {
+		{ { "test", "--watch" }, "", false },
+		{ { "test", "--watch", "2" }, "2", false },
+		{ { "test", "--watch=0.5", "-j" }, "0.5", true },
+		{ { "test", "--watch", "--json" }, "", true },
+		{ { "test", "-w", "-j" }, "", true },
+		{ { "test", "-w3", "-j" }, "3", true },
+		{ { "test", "-j" }, NULL, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct watch_args args = { 0 };
+		struct opt_memory *memory = NULL;
+		struct err err = { 0 };
+		bool help;
+		int argc = 0;
+
+		while (cases[i].argv[argc])
+			argc++;
+		cr_assert_eq(
+			opt_parse(watch_rows, argc, cases[i].argv, &args, &memory, &help, &err), 0,
+			"%zu: %s", i, err.line);
+		cr_assert_eq(!args.watch, !cases[i].watch, "%zu", i);
+		if (args.watch)
+			cr_assert_str_eq(args.watch, cases[i].watch, "%zu", i);
+		cr_assert_eq(args.json, cases[i].json, "%zu", i);
+		opt_done(memory);
+	}
+}
+
+Test(opt, an_option_for_tests_works_and_is_not_shown)
+{
+	const char *const argv[] = { "test", "--secret", "x", NULL };
+	struct watch_args args = { 0 };
+	struct opt_memory *memory = NULL;
+	struct err err = { 0 };
+	struct buf help = { 0 };
+	bool wants_help;
+
+	cr_assert_eq(opt_parse(watch_rows, 3, argv, &args, &memory, &wants_help, &err), 0);
+	cr_assert_str_eq(args.secret, "x");
+	opt_help(watch_rows, &help);
+	cr_assert(strstr(help.at, "-w, --watch [SECONDS]"));
+	cr_assert_not(strstr(help.at, "secret"));
+	opt_done(memory);
+	buf_done(&help);
+}
