@@ -39,6 +39,7 @@ foreach(source ${fuzz_sources})
 endforeach()
 include(cmake/cli.cmake OPTIONAL)
 include(cmake/present.cmake OPTIONAL)
+include(cmake/threads.cmake)
 
 # The nvidia-smi readers against values computed elsewhere, where those lie.
 find_program(PYTHON3 python3)

@@ -7,7 +7,11 @@
  *
  * A broken end of a compressed file is not an error of input_fill: what came
  * before it is delivered, then the input is at its end and input_truncated
- * tells. Not thread safe.
+ * tells.
+ *
+ * Behind the first 4 MiB a compressed file is decoded by a thread of its own
+ * (io_ahead.h), which the caller does not notice: input_close ends it at any
+ * moment. Not thread safe.
  */
 #pragma once
 

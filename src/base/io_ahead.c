@@ -1,0 +1,166 @@
+#include "base/io_ahead.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/io_decode.h"
+#include "base/mem.h"
+
+/*
+ * Blocks `head` to `tail` (both only grow; a block's place is its number modulo
+ * BLOCKS) are filled. The lock guards `head`, `tail`, `ended` and `stop`; a
+ * block itself belongs to the thread until `tail` passes it and to the reader
+ * until `head` does, so bytes are copied outside the lock.
+ */
+enum { BLOCKS = 8, BLOCK_BYTES = 256 << 10 };
+
+struct block {
+	size_t len;
+	char bytes[BLOCK_BYTES];
+};
+
+struct ahead {
+	struct decoder *decoder;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t head, tail;
+	bool ended;     /* `tail` is the last one; `err` says why if it was an error */
+	bool stop;      /* the reader wants no more */
+	int wake_fd;    /* readable: leave a read that waits */
+	size_t read_at; /* in block `head`; the reader's alone */
+	struct err err;
+	struct block *blocks;
+};
+
+/* False: the reader wants no more. */
+static bool wait_room(struct ahead *ahead)
+{
+	bool go;
+
+	(void)pthread_mutex_lock(&ahead->lock);
+	while (!ahead->stop && ahead->tail - ahead->head == BLOCKS)
+		(void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+	go = !ahead->stop;
+	(void)pthread_mutex_unlock(&ahead->lock);
+	return go;
+}
+
+static void *decode_all(void *arg)
+{
+	struct ahead *ahead = arg;
+	int64_t got = 1;
+
+	while (got > 0 && wait_room(ahead)) {
+		/* Only this thread moves `tail`: it may look without the lock. */
+		struct block *block = &ahead->blocks[ahead->tail % BLOCKS];
+
+		got = decoder_read(ahead->decoder, block->bytes, BLOCK_BYTES, &ahead->err);
+		block->len = got > 0 ? (size_t)got : 0;
+		(void)pthread_mutex_lock(&ahead->lock);
+		ahead->tail += got > 0;
+		ahead->ended = got <= 0;
+		(void)pthread_cond_signal(&ahead->changed);
+		(void)pthread_mutex_unlock(&ahead->lock);
+	}
+	return NULL;
+}
+
+/* Signals go to the threads that expect them. */
+static int start_thread(struct ahead *ahead)
+{
+	sigset_t all, before;
+	int ret;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&ahead->thread, NULL, decode_all, ahead);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+static void release(struct ahead *ahead)
+{
+	own_closep(&ahead->wake_fd);
+	(void)pthread_cond_destroy(&ahead->changed);
+	(void)pthread_mutex_destroy(&ahead->lock);
+	free(ahead->blocks);
+	free(ahead);
+}
+
+struct ahead *ahead_start(struct decoder *decoder)
+{
+	struct ahead *ahead = mem_zero(sizeof(*ahead));
+
+	ahead->decoder = decoder;
+	ahead->blocks = mem_alloc(BLOCKS * sizeof(*ahead->blocks));
+	(void)pthread_mutex_init(&ahead->lock, NULL);
+	(void)pthread_cond_init(&ahead->changed, NULL);
+	ahead->wake_fd = eventfd(0, EFD_CLOEXEC);
+	decoder_wake_by(decoder, ahead->wake_fd);
+	if (ahead->wake_fd < 0 || start_thread(ahead)) {
+		decoder_wake_by(decoder, -1);
+		release(ahead);
+		return NULL;
+	}
+	return ahead;
+}
+
+/* The oldest filled block; NULL at the end. */
+static struct block *wait_block(struct ahead *ahead)
+{
+	struct block *block = NULL;
+
+	(void)pthread_mutex_lock(&ahead->lock);
+	while (!ahead->ended && ahead->head == ahead->tail)
+		(void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+	if (ahead->head != ahead->tail)
+		block = &ahead->blocks[ahead->head % BLOCKS];
+	(void)pthread_mutex_unlock(&ahead->lock);
+	return block;
+}
+
+static void give_back(struct ahead *ahead)
+{
+	ahead->read_at = 0;
+	(void)pthread_mutex_lock(&ahead->lock);
+	ahead->head++;
+	(void)pthread_cond_signal(&ahead->changed);
+	(void)pthread_mutex_unlock(&ahead->lock);
+}
+
+int64_t ahead_read(struct ahead *ahead, char *to, size_t room, struct err *err)
+{
+	struct block *block = wait_block(ahead);
+	size_t len;
+
+	if (!block) {
+		if (ahead->err.code && err)
+			*err = ahead->err;
+		return ahead->err.code;
+	}
+	len = block->len - ahead->read_at;
+	len = len < room ? len : room;
+	memcpy(to, block->bytes + ahead->read_at, len);
+	ahead->read_at += len;
+	if (ahead->read_at == block->len)
+		give_back(ahead);
+	return (int64_t)len;
+}
+
+void ahead_stop(struct ahead *ahead)
+{
+	if (!ahead)
+		return;
+	(void)pthread_mutex_lock(&ahead->lock);
+	ahead->stop = true;
+	(void)pthread_cond_signal(&ahead->changed);
+	(void)pthread_mutex_unlock(&ahead->lock);
+	(void)eventfd_write(ahead->wake_fd, 1);
+	(void)pthread_join(ahead->thread, NULL);
+	decoder_wake_by(ahead->decoder, -1);
+	release(ahead);
+}
