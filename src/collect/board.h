@@ -79,7 +79,9 @@ struct board {
 	int32_t status;               /* NVML's number of the failure that made it LOST; else 0 */
 	bool gpm;                     /* this card has GPM */
 	struct sample sample;         /* lane 0, time_ns as snapshot.utc_ns */
-	uint8_t origin[METRIC_COUNT]; /* enum origin */
+	/* enum origin. Of proc_sm_pct and the like: whether the card tells the use
+	 * of its processes. If it does, a process without a value had none. */
+	uint8_t origin[METRIC_COUNT];
 };
 
 enum process_kind {
