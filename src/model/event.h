@@ -159,9 +159,10 @@ struct counter {
 enum mark_kind {
 	MARK_TEXT,     /* whatever the trace says */
 	MARK_THROTTLE, /* clock event reasons changed */
-	MARK_XID,
+	MARK_XID, /* Xid and SXid: see fault.h */
 	MARK_OOM,
 	MARK_RULE, /* advice of another tool, carried over */
+	MARK_FAULT, /* of the driver or the machine, without an Xid: see fault.h */
 };
 
 struct mark {

@@ -73,6 +73,10 @@ static bool same_device(const struct device *row, const struct device *facts)
 {
 	if (row->uuid && facts->uuid)
 		return row->uuid == facts->uuid;
+	/* A kernel log knows the slot and no number. */
+	if (row->scope == DEVICE_OF_SMI && facts->scope == DEVICE_OF_SMI && row->pci_bus &&
+	    row->pci_bus == facts->pci_bus && (row->ordinal < 0 || facts->ordinal < 0))
+		return agree(row->name, facts->name);
 	if (row->scope != facts->scope || row->ordinal != facts->ordinal || row->ordinal < 0)
 		return false;
 	if (row->scope == DEVICE_OF_SOURCE && row->source != facts->source)

@@ -163,6 +163,7 @@ uint32_t session_source(struct session *session, const char *reader, const char 
 
 /*
  * The device with these facts, made if need be. Same UUID: same device. Else
+ * same PCI bus, where one of the two has no ordinal (DEVICE_OF_SMI). Else
  * same scope, ordinal and (for DEVICE_OF_SOURCE) source, unless a name, UUID
  * or bus that both have contradicts: then it is another device. What
  * `facts` knows and the row does not is added to the row.

@@ -35,7 +35,8 @@ struct reader {
 	X(smi_dmon)    \
 	X(smi_pmon)    \
 	X(smi_q)       \
-	X(smi_table)
+	X(smi_table)   \
+	X(kernel_log)
 
 #define X(name) extern const struct reader reader_##name;
 READER_LIST(X)
