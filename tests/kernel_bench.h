@@ -42,6 +42,9 @@ static inline struct kernel_fact *kernel(struct rule_bench *bench, enum bound_cl
 	fact->counters.l1_hit_pct = fact->counters.l2_hit_pct = NAN;
 	fact->counters.l1_bytes = fact->counters.dram_bytes = NAN;
 	fact->counters.sectors_per_request_load = NAN;
+	fact->counters.achieved_occupancy_pct = fact->counters.local_share = NAN;
+	fact->counters.shared_reread = fact->counters.sm_pct = NAN;
+	fact->counters.dram_pct = fact->counters.l2_pct = fact->counters.l1_pct = NAN;
 	fact->counters.duration_ns = 1 * MS;
 	return fact;
 }

@@ -247,8 +247,9 @@ static bool is_small_grid(struct judge *judge)
 	if (idle < BOUND_IDLE_SM_SHARE)
 		return false;
 	gain = 1 / (1 - idle);
-	note(judge, arena_printf(judge->arena, "small grid: %.0f blocks on %.0f SMs",
-				 judge->counters.blocks, judge->counters.sms));
+	note(judge,
+	     arena_printf(judge->arena, "small grid: %.0f %s on %.0f SMs", judge->counters.blocks,
+			  judge->counters.blocks < 1.5 ? "block" : "blocks", judge->counters.sms));
 	if (common && reaches(judge->top, BOUND_BUSY_PCT))
 		return false;
 	if (reaches(judge->top, BOUND_HIGH_PCT))

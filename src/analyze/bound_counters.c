@@ -165,6 +165,23 @@ static void read_memory(const struct metric_table *table, struct kernel_counters
 		c->l1_bytes = SECTOR_BYTES * l1;
 }
 
+/* What each byte that came into the SMs is read from shared memory. A pass reads
+ * up to 128 bytes; repeats by conflicts of banks read nothing new. Copies past the
+ * registers (cp.async, TMA) are no loads, hence the bytes that crossed from L2. */
+static void read_shared(const struct metric_table *table, struct kernel_counters *c)
+{
+	enum { PASS_BYTES = 128 };
+	double passes = FIRST(table, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum");
+	double repeats = FIRST(table, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum");
+	double crossed = FIRST(table, "l1tex__m_xbar2l1tex_read_bytes.sum");
+	double loaded =
+		SECTOR_BYTES * FIRST(table, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
+
+	c->shared_reread = NAN;
+	if (isfinite(crossed) && isfinite(loaded))
+		c->shared_reread = ratio(PASS_BYTES * (passes - repeats), fmax(crossed, loaded));
+}
+
 static void read_pipes(const struct metric_table *table, struct kernel_counters *c)
 {
 	double add = FIRST(table,
@@ -202,6 +219,7 @@ void kernel_counters_read(const struct metric_table *table, struct kernel_counte
 	read_occupancy(table, ret_counters);
 	read_sectors(table, ret_counters);
 	read_memory(table, ret_counters);
+	read_shared(table, ret_counters);
 	read_pipes(table, ret_counters);
 	unit_loads_read(table, ret_counters, &loads);
 	ret_counters->dram_pct =

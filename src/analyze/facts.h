@@ -252,6 +252,7 @@ struct kernel_counters {
 	double fp64_pct, xu_pct, fma_pct, alu_pct, tensor_pct, lsu_pct; /* pipes */
 	double warp_latency_cycles;                                     /* cycles an issue */
 	double dram_bytes, l2_bytes, l1_bytes;                          /* moved in all */
+	double shared_reread;      /* bytes read from shared memory / brought into the SMs */
 	double fp32_unfused_share; /* FP32 instructions that fusing could save; 0..0.5 */
 };
 

@@ -270,8 +270,9 @@ static void outliers(struct steps *steps, const struct usual *usual, int64_t dev
 		differs(steps, step, "idle", step->idle_ns, usual->idle_ns, excess);
 		differs(steps, step, "GPU busy", step->gpu_busy_ns, usual->busy_ns, excess);
 		if ((double)kernels >= DIFFERS_SHARE * (double)usual->kernels && kernels > 0)
-			*VEC_ADD(&step->differs) = arena_printf(
-				&steps->facts->arena, "%lld kernels more", (long long)kernels);
+			*VEC_ADD(&step->differs) =
+				arena_printf(&steps->facts->arena, "%lld kernel%s more",
+					     (long long)kernels, kernels == 1 ? "" : "s");
 	}
 }
 

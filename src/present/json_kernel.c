@@ -44,6 +44,7 @@ static const struct counter_field {
 	FIELD(dram_bytes),
 	FIELD(l2_bytes),
 	FIELD(l1_bytes),
+	FIELD(shared_reread),
 	FIELD(fp32_unfused_share),
 #undef FIELD
 };

@@ -5,35 +5,39 @@
 #include "base/i18n.h"
 #include "base/units.h"
 
-/* Metrics worth a line, in order of telling. */
-static const enum metric SHOWN[] = {
-	METRIC_util_pct,
-	METRIC_sm_active_pct,
-	METRIC_occupancy_pct,
-	METRIC_mem_util_pct,
-	METRIC_dram_pct,
-	METRIC_tensor_pct,
-	METRIC_power_w,
-	METRIC_power_limit_w,
-	METRIC_power_violation_pct,
-	METRIC_thermal_violation,
-	METRIC_temp_c,
-	METRIC_temp_mem_c,
-	METRIC_sm_mhz,
-	METRIC_graphics_mhz,
-	METRIC_max_sm_mhz,
-	METRIC_mem_mhz,
-	METRIC_mem_used_bytes,
-	METRIC_mem_total_bytes,
-	METRIC_pcie_rx_bytes_s,
-	METRIC_pcie_tx_bytes_s,
-	METRIC_nvlink_rx_bytes_s,
-	METRIC_nvlink_tx_bytes_s,
-	METRIC_pcie_gen,
-	METRIC_pcie_width,
-	METRIC_ecc_double,
-	METRIC_remapped_uncorrected,
-	METRIC_remapped_pending,
+/* Metrics worth a line, in order of telling. The label stands at the head of a
+ * row of six numbers in 80 columns: at most 24 cells, in every language. */
+static const struct shown {
+	enum metric metric;
+	const char *label;
+} SHOWN[] = {
+	{ METRIC_util_pct, N_("a kernel ran") },
+	{ METRIC_sm_active_pct, N_("SMs with work") },
+	{ METRIC_occupancy_pct, N_("warps resident") },
+	{ METRIC_mem_util_pct, N_("memory accessed") },
+	{ METRIC_dram_pct, N_("memory interface busy") },
+	{ METRIC_tensor_pct, N_("tensor pipes busy") },
+	{ METRIC_power_w, N_("board power") },
+	{ METRIC_power_limit_w, N_("power limit") },
+	{ METRIC_power_violation_pct, N_("held by the power limit") },
+	{ METRIC_thermal_violation, N_("held by a thermal limit") },
+	{ METRIC_temp_c, N_("GPU temperature") },
+	{ METRIC_temp_mem_c, N_("memory temperature") },
+	{ METRIC_sm_mhz, N_("SM clock") },
+	{ METRIC_graphics_mhz, N_("graphics clock") },
+	{ METRIC_max_sm_mhz, N_("highest SM clock") },
+	{ METRIC_mem_mhz, N_("memory clock") },
+	{ METRIC_mem_used_bytes, N_("memory in use") },
+	{ METRIC_mem_total_bytes, N_("memory in all") },
+	{ METRIC_pcie_rx_bytes_s, N_("PCIe receive rate") },
+	{ METRIC_pcie_tx_bytes_s, N_("PCIe send rate") },
+	{ METRIC_nvlink_rx_bytes_s, N_("NVLink receive rate") },
+	{ METRIC_nvlink_tx_bytes_s, N_("NVLink send rate") },
+	{ METRIC_pcie_gen, N_("PCIe generation") },
+	{ METRIC_pcie_width, N_("PCIe width") },
+	{ METRIC_ecc_double, N_("uncorrected ECC errors") },
+	{ METRIC_remapped_uncorrected, N_("rows remapped, bad") },
+	{ METRIC_remapped_pending, N_("row remap pending") },
 };
 
 static const struct column METRIC_COLUMNS[] = {
@@ -56,12 +60,12 @@ static void print_metrics(struct page *page, const struct system_facts *system)
 	if (once)
 		table = (struct table){ .columns = ONE_SAMPLE_COLUMNS, .column_count = 2 };
 	for (size_t i = 0; i < sizeof(SHOWN) / sizeof(*SHOWN); i++) {
-		const struct metric_stats *stats = &system->metric[SHOWN[i]];
-		const char *unit = metric_unit(SHOWN[i]);
+		const struct metric_stats *stats = &system->metric[SHOWN[i].metric];
+		const char *unit = metric_unit(SHOWN[i].metric);
 
 		if (!stats->count)
 			continue;
-		table_cell(&table, _(metric_what(SHOWN[i])));
+		table_cell(&table, _(SHOWN[i].label));
 		table_cell(&table, cell_value(page, stats->mean, unit));
 		if (once)
 			continue;
@@ -168,8 +172,10 @@ void text_system(struct page *page, const struct facts *facts)
 
 		if (!device->has_system)
 			continue;
-		aside = page_printf(page, _("%s sample(s)"),
-				    units_count(&count, device->system.samples));
+		aside = page_printf(
+			page,
+			ngettext("%s sample", "%s samples", (unsigned long)device->system.samples),
+			units_count(&count, device->system.samples));
 		if (device->system.interval_ns != FACT_UNKNOWN && device->system.samples > 1)
 			aside = page_printf(page, _("%s, %s apart"), aside,
 					    units_ns(&interval, device->system.interval_ns));

@@ -163,11 +163,15 @@ static void print_parts(struct page *page, const struct facts *facts,
 		page_ink(page, INK_PLAIN, share ? share : "-");
 		aside = NULL;
 		if (idle && idle->count > 0)
-			aside = page_printf(page, _("%s gaps, longest %s"),
+			aside = page_printf(page,
+					    ngettext("%s gap, longest %s", "%s gaps, longest %s",
+						     (unsigned long)idle->count),
 					    units_count(&count, idle->count),
 					    units_ns(&longest, idle->longest_ns));
 		else if (i == 0 && device->kernel_count != FACT_UNKNOWN)
-			aside = page_printf(page, _("%s kernels"),
+			aside = page_printf(page,
+					    ngettext("%s kernel", "%s kernels",
+						     (unsigned long)device->kernel_count),
 					    units_count(&count, device->kernel_count));
 		/* A narrow page does without. */
 		if (aside && BAR_INDENT + 2 + label + NS_WIDTH + SHARE_WIDTH + 3 +
@@ -192,7 +196,10 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 				      units_ns(&b, device->delay_p95_ns)));
 	if (device->small_kernels > 0 && device->kernel_count > 0)
 		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page, _("%s of %s kernels are shorter than %s."),
+			  page_printf(page,
+				      ngettext("%s of %s kernels is shorter than %s.",
+					       "%s of %s kernels are shorter than %s.",
+					       (unsigned long)device->small_kernels),
 				      units_count(&a, device->small_kernels),
 				      units_count(&b, device->kernel_count),
 				      units_ns(&c, SMALL_KERNEL_NS)));

@@ -70,12 +70,23 @@ void kernel_impact(const struct facts *facts, const struct kernel_fact *kernel,
 		       timed ? span_of(facts, kernel->device) : 0);
 }
 
+static bool has_evidence(const struct finding *finding, const char *metric)
+{
+	for (size_t i = 0; i < finding->evidence.count; i++) {
+		if (!strcmp(finding->evidence.at[i].metric, metric))
+			return true;
+	}
+	return false;
+}
+
 void kernel_numbers(const struct kernel_fact *kernel, struct finding *finding, const char *where)
 {
 	for (size_t i = 0; i < kernel->bound.numbers.count; i++) {
 		const struct number *number = &kernel->bound.numbers.at[i];
 
-		finding_evidence(finding, number->metric, number->value, number->unit, where);
+		if (!has_evidence(finding, number->metric))
+			finding_evidence(finding, number->metric, number->value, number->unit,
+					 where);
 	}
 }
 

@@ -20,7 +20,8 @@ const char *kernel_where(const struct facts *facts, const struct kernel_fact *ke
 void kernel_impact(const struct facts *facts, const struct kernel_fact *kernel,
 		   struct finding *finding, double share);
 
-/* The numbers that decided the kernel's verdict, under NVIDIA's names. */
+/* The numbers that decided the kernel's verdict, under NVIDIA's names; without
+ * those that the finding has. */
 void kernel_numbers(const struct kernel_fact *kernel, struct finding *finding, const char *where);
 
 /* The part of stalled warps that wait for `reason`; 0 if it was not seen. */

@@ -93,8 +93,11 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 
 	if (facts->steps.step.count < STEPS_LEAST) {
 		findings_abstain(findings, rule,
-				 _("%s: allocations grow from step to step, but %zu steps are too "
-				   "few to call it a leak (%zu are needed)"),
+				 ngettext("%s: allocations grow from step to step, but %zu step is "
+					  "too few to call it a leak (%zu are needed)",
+					  "%s: allocations grow from step to step, but %zu steps "
+					  "are too few to call it a leak (%zu are needed)",
+					  facts->steps.step.count),
 				 tell_device(facts, findings, memory->device),
 				 facts->steps.step.count, STEPS_LEAST);
 		return;

@@ -8,6 +8,12 @@
  * doc/rules/small_grid.md */
 static const double WARN_IDLE_SHARE = 0.50;
 
+/* As ngettext counts: as it is shown, 1.2 blocks (a median) are 1. */
+static unsigned long plural_of(double count)
+{
+	return count >= 0 && count < 1e9 ? (unsigned long)llround(count) : 2;
+}
+
 static bool concerns(const struct facts *facts, uint32_t index)
 {
 	const struct kernel_fact *kernel = &facts->kernels.at[index];
@@ -32,14 +38,17 @@ static void tell(const struct facts *facts, const struct rule *rule, uint32_t in
 
 	finding->claim = finding_text(
 		findings,
-		_("%s runs %.0f blocks on a GPU of %.0f SMs: %s of them have nothing to do, though "
-		  "nvidia-smi shows 100 %% while it runs."),
+		ngettext("%s runs %.0f block on a GPU of %.0f SMs: %s of them have nothing to do, "
+			 "though nvidia-smi shows 100 %% while it runs.",
+			 "%s runs %.0f blocks on a GPU of %.0f SMs: %s of them have nothing to do, "
+			 "though nvidia-smi shows 100 %% while it runs.",
+			 plural_of(counters->blocks)),
 		where, counters->blocks, counters->sms,
 		units_share(&share, 1 - counters->blocks / counters->sms));
 	kernel_impact(facts, kernel, finding, 1 - counters->blocks / counters->sms);
+	finding_evidence(finding, "launch__grid_size", counters->blocks, "", where);
+	finding_evidence(finding, "launch__sm_count", counters->sms, "", where);
 	kernel_numbers(kernel, finding, where);
-	finding_evidence(finding, "launch__grid_size", counters->blocks, "blocks", where);
-	finding_evidence(finding, "counters.sms", counters->sms, "SMs", where);
 	finding_advice(finding, _("Split the work into more blocks: at least one, better several "
 				  "for each SM; smaller tiles, or split the reduction (split-K)"));
 	finding_advice(finding, _("If there is no more work, run such kernels beside others: "

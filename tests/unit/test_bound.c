@@ -422,6 +422,26 @@ Test(bound, fusing_saves_half_of_what_is_not_fused)
 	metric_table_done(&table);
 }
 
+Test(bound, shared_memory_is_read_again_for_what_came_into_the_sms)
+{
+	struct metric_table table = { 0 };
+	struct kernel_counters counters;
+
+	/* 100 passes, 20 of them repeats: 80 x 128 bytes of 1,024 that came. */
+	metric_table_add(&table, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "", 100);
+	metric_table_add(&table, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "",
+			 20);
+	metric_table_add(&table, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "", 16);
+	metric_table_sort(&table);
+	kernel_counters_read(&table, &counters);
+	cr_expect(isnan(counters.shared_reread)); /* asynchronous copies are not known */
+	metric_table_add(&table, "l1tex__m_xbar2l1tex_read_bytes.sum", "byte", 1024);
+	metric_table_sort(&table);
+	kernel_counters_read(&table, &counters);
+	cr_expect_float_eq(counters.shared_reread, 10, 1e-9);
+	metric_table_done(&table);
+}
+
 /* A kernel that ran `sum_ns` in `count` launches and was waited for. */
 static struct kernel_fact *timed(struct facts *facts, int64_t count, int64_t sum_ns,
 				 int64_t launch_idle_ns)

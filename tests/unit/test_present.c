@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/own.h"
+#include "base/i18n.h"
 #include "made_facts.h"
 #include "present/present.h"
 
@@ -320,6 +321,41 @@ GOLDEN(a_report_in_colour, whole, .columns = 80, .utf8 = true, .colour = true)
 GOLDEN(samples_of_the_board_alone, board_only, .columns = 80, .utf8 = true)
 GOLDEN(counters_alone, counters_only, .columns = 80, .utf8 = true)
 GOLDEN(a_trace_of_the_host_alone, host_only, .columns = 80, .utf8 = true)
+
+/* Every metric at once, each as wide as it gets. */
+static struct made *all_metrics(void)
+{
+	struct made *made = made_new("smi_dmon", "dmon.txt");
+	struct device_fact *device = made_device_fact(made, made_device(made, 0, ""));
+
+	device->has_system = true;
+	device->system.samples = 100;
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		const char *unit = metric_unit(i);
+		double value = !strcmp(unit, "B")     ? 1.5e11
+			       : !strcmp(unit, "B/s") ? 1.23e8
+			       : !strcmp(unit, "MHz") ? 1980
+						      : 88.8;
+
+		made_metric(device, i, 100, value, value, value);
+	}
+	return made;
+}
+
+Test(present, labels_of_metrics_are_never_shortened)
+{
+	static const char *const langs[] = { "en", "zh" };
+	struct present_style style = { .columns = 80, .utf8 = true };
+
+	for (size_t i = 0; i < sizeof(langs) / sizeof(*langs); i++) {
+		struct buf out;
+
+		cr_assert(i18n_choose(langs[i]), "%s", langs[i]);
+		out = text_of(all_metrics(), style);
+		cr_assert_not_null(strstr(out.at, i ? "板卡功率" : "board power"));
+		cr_assert_null(strstr(out.at, "…"), "%s", out.at);
+	}
+}
 
 /* A line may be longer than the page only if it holds one word that is. */
 static void check_width(const struct buf *out, int columns)
