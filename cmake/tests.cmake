@@ -50,3 +50,4 @@ if(PYTHON3)
 	add_test(NAME read_smi_public COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/read/check_smi.py
 		$<TARGET_FILE:smi_dump>)
 endif()
+include(cmake/serve.cmake)

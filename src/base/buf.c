@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static void reserve(struct buf *buf, size_t more)
 {
@@ -80,4 +81,22 @@ void buf_done(struct buf *buf)
 {
 	free(buf->at);
 	memset(buf, 0, sizeof(*buf));
+}
+
+void buf_f64(struct buf *buf, double value)
+{
+	char text[40];
+
+	for (int digits = 6; digits <= 17; digits += digits == 6 ? 9 : 1) {
+		double back = 0;
+
+		(void)snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (str_to_f64(str_of(text), &back) && back == value)
+			break;
+	}
+	for (char *at = text; *at; at++) {
+		if (*at == ',')
+			*at = '.';
+	}
+	buf_text(buf, text);
 }

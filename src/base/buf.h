@@ -22,6 +22,9 @@ void buf_char(struct buf *buf, char c);
 void buf_printf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
+/* A finite number in the shortest form that reads back as the same double,
+ * whatever the locale. */
+void buf_f64(struct buf *buf, double value);
 
 /* `len` bytes at the end, not set yet: fill them before the next call. */
 void *buf_room(struct buf *buf, size_t len);

@@ -108,23 +108,9 @@ void json_i64(struct json *json, const char *key, int64_t value)
 
 void json_f64(struct json *json, const char *key, double value)
 {
-	char text[40];
-
 	assert(isfinite(value));
 	lead(json, key);
-	/* The shortest form that reads back as the same double. */
-	for (int digits = 6; digits <= 17; digits += digits == 6 ? 9 : 1) {
-		double back = 0;
-
-		(void)snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (str_to_f64(str_of(text), &back) && back == value)
-			break;
-	}
-	for (char *at = text; *at; at++) {
-		if (*at == ',')
-			*at = '.';
-	}
-	buf_text(json->out, text);
+	buf_f64(json->out, value);
 }
 
 void json_bool(struct json *json, const char *key, bool value)
