@@ -1,0 +1,89 @@
+/*
+ * card.h - the cards as the collector's child knows them.
+ *
+ * Private to collect/. A card is what stays from round to round behind a board:
+ * its handle, which questions it does not answer (asked again only when facts
+ * are refreshed), the last counter values that rates are made from, its two GPM
+ * samples. card_find looks which cards there are; the card_ask_* functions put
+ * the values of one group into card->board.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "collect/board.h"
+#include "collect/nvml.h"
+
+enum { CARD_RINGS = 3, CARD_COUNTERS = 9 };
+
+/* A counter's last value, and when it was read. */
+struct card_counter {
+	bool have;
+	double value;
+	int64_t time_ns;
+};
+
+struct card {
+	struct nvml_device *device; /* NULL: asleep or lost since we look */
+	struct nvml_device *owner;  /* of a MIG instance: the card's */
+	struct board board;         /* of this round; begins as `facts` */
+	struct board facts;         /* who it is and what does not change by itself */
+	uint64_t unanswered[2];     /* questions by number: see card_skip */
+	uint8_t why[METRIC_COUNT];  /* origins of their metrics */
+	struct card_counter counters[CARD_COUNTERS];
+	uint64_t ring_seen_us[CARD_RINGS];
+	uint64_t use_seen_us;
+	bool use_old; /* only the older call for the use of processes answers */
+	struct nvml_gpm_sample *gpm[2];
+	int64_t gpm_ns[2]; /* 0: not taken */
+	int gpm_newest;
+	double energy_read_j, energy_j; /* as last read; with what was integrated since */
+	int64_t energy_read_ns, power_ns;
+	double power_w; /* at power_ns */
+	bool energy_known;
+};
+
+struct cards {
+	struct nvml nvml;
+	const char *root; /* "" or a directory in place of "/" */
+	bool wake;        /* ask cards that sleep */
+	int64_t now_ns, utc_ns;
+	int64_t found_ns;    /* when card_find last ran; 0 never */
+	uint32_t generation; /* counters that went backwards */
+	bool restart;        /* the library should be opened anew */
+	uint32_t junk_rows;
+	VEC(struct card) at; /* a card before its MIG instances; same places as the boards */
+	struct nvml_gpm_metrics *gpm; /* scratch, made once */
+	void *list;                   /* scratch for lists */
+	size_t list_bytes;
+};
+
+/* Look which cards there are; state of those that stay is kept. Status of the
+ * call that made it impossible. */
+int card_find(struct cards *cards);
+void cards_done(struct cards *cards);
+
+/* Clear what the last round said. */
+void card_begin(struct card *card);
+/* Values of `groups` (enum collect_group). */
+void card_ask_values(struct cards *cards, struct card *card, uint32_t groups);
+void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups);
+void card_ask_gpm(struct cards *cards, struct card *card);
+void card_ask_rings(struct cards *cards, uint32_t place, struct snapshot *snapshot);
+void card_ask_energy(struct cards *cards, struct card *card, const struct snapshot *snapshot,
+		     uint32_t place);
+void card_ask_processes(struct cards *cards, uint32_t place, struct snapshot *snapshot);
+
+/* The answer to a question: a value, or from `status` the reason for none. Also
+ * marks the card as lost when the status says so. */
+void card_answer(struct cards *cards, struct card *card, enum metric metric, enum nvml_call call,
+		 int status, double value);
+enum origin card_origin(int status);
+/* Never to change by itself: not worth asking again. */
+bool card_is_final(int status);
+/* Value of a counter: sets `total`, and `rate` (per second) from the last one.
+ * Pass METRIC_COUNT for no total or no rate. Seconds of the interval, 0 unknown. */
+double card_counter(struct cards *cards, struct card *card, int counter, enum metric total,
+		    enum metric rate, double value);

@@ -1,0 +1,348 @@
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "puppet_world.h"
+
+static void take(struct collector *collector, struct snapshot *snapshot)
+{
+	struct err err = { 0 };
+
+	cr_assert_eq(collector_take(collector, snapshot, &err), 0, "%s", err.line);
+}
+
+static struct collector *open_world(struct world *world, const char *script)
+{
+	struct collector *collector = NULL;
+	struct err err = { 0 };
+
+	world_set(world, script);
+	cr_assert_eq(collector_open(&world->opts, &collector, &err), 0, "%s", err.line);
+	return collector;
+}
+
+static void expect(const struct board *board, enum metric metric, double wanted)
+{
+	double value = 0;
+	enum origin origin;
+
+	cr_assert(board_get(board, metric, &value, &origin), "%s: %s", metric_name(metric),
+		  origin_word(origin));
+	cr_assert_float_eq(value, wanted, 1e-6, "%s: %g, not %g", metric_name(metric), value,
+			   wanted);
+}
+
+static void expect_none(const struct board *board, enum metric metric, enum origin wanted)
+{
+	double value = 0;
+	enum origin origin;
+
+	cr_assert_not(board_get(board, metric, &value, &origin), "%s: %g", metric_name(metric),
+		      value);
+	cr_assert_eq(origin, wanted, "%s: %s", metric_name(metric), origin_name(origin));
+}
+
+static void wait_ms(int ms)
+{
+	(void)nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
+Test(collector, values_of_a_card_come_in_our_units)
+{
+	struct world world = { 0 };
+	OWN(collector_closep) struct collector *collector = open_world(&world, "@h200.nvml");
+	struct snapshot snapshot = { 0 };
+	const struct board *board;
+
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 1);
+	cr_assert_str_eq(snapshot.driver, "580.159.04");
+	cr_assert_str_eq(snapshot.cuda, "13.0");
+	cr_assert_str_eq(snapshot.wrapper, "");
+	board = &snapshot.boards.at[0];
+	cr_assert_str_eq(board->name, "NVIDIA H200");
+	cr_assert_str_eq(board->pci_bus, "0000:83:00.0");
+	cr_assert_eq(board->cc_major, 9);
+	cr_assert_eq(board->mig_mode, 0);
+	cr_assert_eq(board->persistence, 1);
+	cr_assert_eq(board->recovery_action, 0);
+	cr_assert(board->gpm);
+	expect(board, METRIC_power_w, 412);
+	expect(board, METRIC_power_instant_w, 415);
+	expect(board, METRIC_power_limit_w, 700);
+	expect(board, METRIC_power_min_limit_w, 200);
+	expect(board, METRIC_temp_c, 58);
+	expect(board, METRIC_temp_mem_c, 66);
+	expect(board, METRIC_sm_mhz, 1755);
+	expect(board, METRIC_max_sm_mhz, 1980);
+	expect(board, METRIC_util_pct, 97);
+	expect(board, METRIC_mem_used_bytes, 64511803392.0);
+	expect(board, METRIC_reason_power_cap_us, 1e6);
+	expect(board, METRIC_ecc_double, 0);
+	expect(board, METRIC_pcie_gen_max, 5);
+	expect_none(board, METRIC_fan_pct, ORIGIN_NOT_SUPPORTED);
+	expect_none(board, METRIC_sm_active_pct, ORIGIN_PENDING);
+	expect_none(board, METRIC_pcie_rx_bytes_s, ORIGIN_PENDING);
+	expect_none(board, METRIC_power_violation_pct, ORIGIN_PENDING);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, rates_and_gpm_need_two_rounds)
+{
+	struct world world = { 0 };
+	OWN(collector_closep) struct collector *collector = open_world(&world, "@h200.nvml");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+	enum origin origin;
+
+	take(collector, &snapshot);
+	wait_ms(120);
+	take(collector, &snapshot);
+	expect(&snapshot.boards.at[0], METRIC_sm_active_pct, 94.25);
+	expect(&snapshot.boards.at[0], METRIC_gpm_pcie_rx_bytes_s, 300.0 * 1024 * 1024);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_dram_pct, &value, &origin));
+	cr_assert_eq(origin, ORIGIN_GPM);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes_s, &value, NULL));
+	cr_assert(value > 155e6 && value < 620e6, "%g", value);
+	expect(&snapshot.boards.at[0], METRIC_power_violation_pct, 0);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_energy_j, &value, &origin));
+	cr_assert_eq(origin, ORIGIN_RING);
+	cr_assert(value > 5000 && value < 5400, "%g", value);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, ring_points_come_once_each_and_in_order)
+{
+	struct world world = { 0 };
+	OWN(collector_closep) struct collector *collector = open_world(&world, "@h200.nvml");
+	struct snapshot snapshot = { 0 };
+	int64_t last_ns = 0;
+
+	for (int round = 0; round < 3; round++) {
+		take(collector, &snapshot);
+		cr_assert(snapshot.points.count > 0);
+		for (size_t i = 0; i < snapshot.points.count; i++) {
+			if (snapshot.points.at[i].metric != METRIC_power_w)
+				continue;
+			cr_assert(snapshot.points.at[i].utc_ns > last_ns);
+			last_ns = snapshot.points.at[i].utc_ns;
+			cr_assert_float_eq(snapshot.points.at[i].value, 412, 1e-9);
+		}
+		wait_ms(50);
+	}
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, only_what_was_asked_is_asked)
+{
+	struct world world = { 0 };
+	OWN(collector_closep) struct collector *collector = open_world(&world, "@h200.nvml");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	take(collector, &snapshot);
+	cr_assert_eq(collector_ask(collector, COLLECT_FAST, &err), 0);
+	cr_assert_neq(collector_fd(collector), -1);
+	cr_assert_gt(collector_deadline_ns(collector), 0);
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.groups, COLLECT_FAST);
+	expect(&snapshot.boards.at[0], METRIC_power_w, 412);
+	expect(&snapshot.boards.at[0], METRIC_power_limit_w, 700);
+	expect_none(&snapshot.boards.at[0], METRIC_ecc_single, ORIGIN_NONE);
+	expect_none(&snapshot.boards.at[0], METRIC_pcie_rx_bytes, ORIGIN_NONE);
+	cr_assert_eq(snapshot.processes.count, 0);
+	cr_assert_eq(snapshot.costs.count, 0);
+	cr_assert_lt(snapshot.calls, 20);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, an_old_driver_lacks_functions_and_says_so)
+{
+	struct world world = { .opts.library = FAKE_DIR "/old/libnvidia-ml.so.1" };
+	OWN(collector_closep)
+	struct collector *collector =
+		open_world(&world, "nvmlSystemGetDriverVersion 450.80.02\n"
+				   "nvmlSystemGetCudaDriverVersion 11000\n"
+				   "gpu\nname Tesla T4\nuuid GPU-old\nbus 0000:00:04.0\n"
+				   "nvmlDeviceGetPowerUsage 27000\n"
+				   "nvmlDeviceGetTemperature.0 44\n"
+				   "nvmlDeviceGetMemoryInfo 16000 15000 1000\n"
+				   "nvmlDeviceGetCurrentClocksThrottleReasons 4\n"
+				   "nvmlDeviceGetViolationStatus.0 5 7000000\n"
+				   "process 12 C 1000\n");
+	struct snapshot snapshot = { 0 };
+	const struct board *board;
+	double value = 0;
+
+	take(collector, &snapshot);
+	board = &snapshot.boards.at[0];
+	cr_assert_str_eq(snapshot.cuda, "11.0");
+	expect(board, METRIC_power_w, 27);
+	expect(board, METRIC_temp_c, 44);
+	expect(board, METRIC_mem_used_bytes, 1000);
+	expect(board, METRIC_clock_reasons, 4);
+	expect(board, METRIC_reason_power_cap_us, 7000);
+	expect_none(board, METRIC_mem_reserved_bytes, ORIGIN_NO_FUNCTION);
+	expect_none(board, METRIC_energy_j, ORIGIN_NO_FUNCTION);
+	expect_none(board, METRIC_sm_active_pct, ORIGIN_NOT_SUPPORTED);
+	cr_assert_eq(snapshot.processes.count, 1);
+	cr_assert_eq(snapshot.processes.at[0].pid, 12);
+	cr_assert(sample_get(&snapshot.processes.at[0].sample, METRIC_proc_mem_used_bytes, &value));
+	cr_assert_eq(value, 1000);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, a_laptop_that_answers_nothing_is_still_a_card)
+{
+	struct world world = { 0 };
+	OWN(collector_closep)
+	struct collector *collector =
+		open_world(&world, "gpu\nname NVIDIA GeForce RTX 3050 Laptop GPU\nuuid GPU-l\n"
+				   "nvmlDeviceGetUtilizationRates 3 1\n");
+	struct snapshot snapshot = { 0 };
+	uint32_t first;
+
+	take(collector, &snapshot);
+	first = snapshot.calls;
+	cr_assert_eq(snapshot.boards.at[0].state, BOARD_OK);
+	expect(&snapshot.boards.at[0], METRIC_util_pct, 3);
+	expect_none(&snapshot.boards.at[0], METRIC_power_w, ORIGIN_NOT_SUPPORTED);
+	expect_none(&snapshot.boards.at[0], METRIC_temp_c, ORIGIN_NOT_SUPPORTED);
+	take(collector, &snapshot);
+	expect_none(&snapshot.boards.at[0], METRIC_power_w, ORIGIN_NOT_SUPPORTED);
+	cr_assert_lt(snapshot.calls, first / 2, "%u of %u", snapshot.calls, first);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, mig_instances_are_boards_with_memory_gpm_and_processes)
+{
+	struct world world = { 0 };
+	OWN(collector_closep)
+	struct collector *collector = open_world(
+		&world, "gpu\nname NVIDIA H100\nuuid GPU-m\nbus 0000:83:00.0\n"
+			"nvmlDeviceGetMigMode 1 1\nnvmlDeviceGetPowerUsage 90000\ngpm 2 50\n"
+			"mig 5 0\nname NVIDIA H100 MIG 1g.10gb\nuuid MIG-a\n"
+			"nvmlDeviceGetMemoryInfo_v2 10000 10 9000 990\ngpm 2 71\n"
+			"process 77 C 500\n"
+			"mig 6 0\nname NVIDIA H100 MIG 2g.20gb\nuuid MIG-b\n"
+			"nvmlDeviceGetMemoryInfo_v2 20000 10 19000 990\n");
+	struct snapshot snapshot = { 0 };
+	const struct board *instance;
+
+	take(collector, &snapshot);
+	wait_ms(120);
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 3);
+	instance = &snapshot.boards.at[1];
+	cr_assert_eq(snapshot.boards.at[0].mig_mode, 1);
+	cr_assert_eq(instance->parent, 0);
+	cr_assert_str_eq(instance->mig_profile, "1g.10gb");
+	cr_assert_str_eq(instance->uuid, "MIG-a");
+	cr_assert_str_eq(instance->pci_bus, "0000:83:00.0");
+	expect(instance, METRIC_mem_total_bytes, 10000);
+	expect(instance, METRIC_sm_active_pct, 71);
+	expect_none(instance, METRIC_power_w, ORIGIN_NONE);
+	expect(&snapshot.boards.at[0], METRIC_power_w, 90);
+	cr_assert_eq(snapshot.processes.count, 1);
+	cr_assert_eq(snapshot.processes.at[0].board, 1);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, junk_rows_of_process_use_are_left_out_and_counted)
+{
+	struct world world = { 0 };
+	OWN(collector_closep)
+	struct collector *collector =
+		open_world(&world, "gpu\nname X\nuuid GPU-x\n"
+				   "process 10 C 100 50 20 0 0\nprocess 11 CG 200\n"
+				   "use 0 0 5 5\nuse 10 -99999999 5 5\nuse 12345 0 9 9\n"
+				   "use 10 5 3710 0\n");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.processes.count, 2);
+	cr_assert_eq(snapshot.junk_rows, 3);
+	cr_assert_eq(snapshot.processes.at[0].kinds, PROCESS_COMPUTE);
+	cr_assert(sample_get(&snapshot.processes.at[0].sample, METRIC_proc_sm_pct, &value));
+	cr_assert_eq(value, 50);
+	cr_assert_eq(snapshot.processes.at[1].kinds, PROCESS_COMPUTE | PROCESS_GRAPHICS);
+	cr_assert(sample_get(&snapshot.processes.at[1].sample, METRIC_proc_sm_pct, &value));
+	cr_assert_eq(value, 0);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, process_rows_of_drivers_535_43_to_535_85_are_longer)
+{
+	struct world world = { 0 };
+	OWN(collector_closep)
+	struct collector *collector =
+		open_world(&world, "nvmlSystemGetDriverVersion 535.54.03\nstride 32\n"
+				   "gpu\nname X\nuuid GPU-x\n"
+				   "process 10 C 100\nprocess 11 C 200\nprocess 12 C 300\n");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.processes.count, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		cr_assert_eq(snapshot.processes.at[i].pid, 10 + i);
+		cr_assert_eq(snapshot.processes.at[i].gpu_instance, -1);
+		cr_assert(sample_get(&snapshot.processes.at[i].sample, METRIC_proc_mem_used_bytes,
+				     &value));
+		cr_assert_eq(value, 100 * (i + 1));
+	}
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, a_thousand_processes_fit)
+{
+	struct world world = { 0 };
+	struct buf script = { 0 };
+	OWN(collector_closep) struct collector *collector = NULL;
+	struct snapshot snapshot = { 0 };
+
+	buf_text(&script, "gpu\nname X\nuuid GPU-x\n");
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&script, "process %d C 1000 1 1 0 0\n", i + 100);
+	collector = open_world(&world, script.at);
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.processes.count, 1000);
+	cr_assert_eq(snapshot.processes.at[999].pid, 1099);
+	snapshot_done(&snapshot);
+	buf_done(&script);
+	world_done(&world);
+}
+
+Test(collector, no_permission_is_not_not_supported)
+{
+	struct world world = { 0 };
+	OWN(collector_closep)
+	struct collector *collector =
+		open_world(&world, "gpu\nname X\nuuid GPU-x\nnvmlDeviceGetPowerUsage !4\n"
+				   "nvmlDeviceGetTemperatureV !999\nfield 82 !4\n"
+				   "nvmlDeviceGetFanSpeed !26\n");
+	struct snapshot snapshot = { 0 };
+	const struct board *board;
+
+	take(collector, &snapshot);
+	board = &snapshot.boards.at[0];
+	expect_none(board, METRIC_power_w, ORIGIN_NO_PERMISSION);
+	expect_none(board, METRIC_temp_mem_c, ORIGIN_NO_PERMISSION);
+	expect_none(board, METRIC_temp_c, ORIGIN_FAILED);
+	expect_none(board, METRIC_fan_pct, ORIGIN_DEPRECATED);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
