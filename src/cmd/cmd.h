@@ -26,6 +26,7 @@ struct cmd {
 #define CMD_LIST(X)   \
 	X(import)     \
 	X(report)     \
+	X(top)        \
 	X(sql)        \
 	X(explain)    \
 	X(completion) \

@@ -33,6 +33,12 @@ static void add_names(struct buf *out)
 		buf_printf(out, "%s%s", i ? " " : "", cmds[i]->name);
 }
 
+/* Shells offer nothing after an option that may stand alone. */
+static bool wants_value(const struct opt *opt)
+{
+	return opt->value && opt->kind != OPT_KIND_OPTIONAL;
+}
+
 /* What a value can be, with blanks between; nothing for "FILE". */
 static void add_words(struct buf *out, const char *value)
 {
@@ -62,7 +68,7 @@ static void add_quoted(struct buf *out, const char *text)
 static void bash_values(struct buf *out, const struct cmd *cmd)
 {
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (!opt_is_shown(opt) || !opt->value)
+		if (!opt_is_shown(opt) || !wants_value(opt))
 			continue;
 		buf_printf(out, "\t%s:--%s", cmd->name, opt->word);
 		if (opt->letter)
@@ -139,12 +145,12 @@ static void zsh_command(struct buf *out, const struct cmd *cmd)
 		if (!opt->what)
 			continue;
 		if (opt_is_shown(opt))
-			buf_printf(&spec, "--%s%s[%s]%s", opt->word, opt->value ? "=" : "",
-				   opt->what, opt->value ? ":value:" : "");
+			buf_printf(&spec, "--%s%s[%s]%s", opt->word, wants_value(opt) ? "=" : "",
+				   opt->what, wants_value(opt) ? ":value:" : "");
 		else
 			buf_printf(&spec,
 				   "%s:argument:", opt->kind == OPT_KIND_ARGUMENTS ? "*" : "");
-		if (opt->value)
+		if (wants_value(opt))
 			zsh_action(&spec, opt->value);
 		buf_text(out, " \\\n\t\t\t");
 		add_quoted(out, spec.at);
@@ -190,7 +196,7 @@ static void fish_option(struct buf *out, const struct cmd *cmd, const struct opt
 		buf_printf(out, " -l %s", opt->word);
 	if (opt->letter)
 		buf_printf(out, " -s %c", opt->letter);
-	if (opt_is_shown(opt) && opt->value)
+	if (opt_is_shown(opt) && wants_value(opt))
 		buf_text(out, " -r");
 	if (words) {
 		buf_text(out, " -f -a '");
