@@ -72,7 +72,9 @@ static bool agree(uint32_t a, uint32_t b)
 static bool same_device(const struct device *row, const struct device *facts)
 {
 	if (row->uuid && facts->uuid)
-		return row->uuid == facts->uuid;
+		return row->uuid == facts->uuid && agree(row->part, facts->part);
+	if (row->part != facts->part)
+		return false;
 	/* A kernel log knows the slot and no number. */
 	if (row->scope == DEVICE_OF_SMI && facts->scope == DEVICE_OF_SMI && row->pci_bus &&
 	    row->pci_bus == facts->pci_bus && (row->ordinal < 0 || facts->ordinal < 0))
@@ -92,6 +94,7 @@ static void complete_device(struct device *row, const struct device *facts)
 	FILL(uuid);
 	FILL(name);
 	FILL(pci_bus);
+	FILL(part);
 	FILL(maker);
 	FILL(sm_count);
 	FILL(memory_bytes);
@@ -108,8 +111,25 @@ static void complete_device(struct device *row, const struct device *facts)
 #undef FILL
 }
 
+/* The device with that UUID; SESSION_NONE. */
+static uint32_t device_by_uuid(const struct session *session, const struct device *facts)
+{
+	for (size_t i = 0; facts->uuid && i < session->devices.count; i++) {
+		if (session->devices.at[i].uuid == facts->uuid &&
+		    same_device(&session->devices.at[i], facts))
+			return (uint32_t)i;
+	}
+	return SESSION_NONE;
+}
+
 uint32_t session_device(struct session *session, const struct device *facts)
 {
+	uint32_t known = device_by_uuid(session, facts);
+
+	if (known != SESSION_NONE) {
+		complete_device(&session->devices.at[known], facts);
+		return known;
+	}
 	for (size_t i = 0; i < session->devices.count; i++) {
 		if (!same_device(&session->devices.at[i], facts))
 			continue;

@@ -55,6 +55,7 @@ struct device {
 	int64_t ordinal;                     /* -1 unknown */
 	uint32_t uuid, name, pci_bus, maker; /* strings, 0 unknown; bus as domain:bus:device.f,
 						four hex digits of domain, lower case */
+	uint32_t part; /* string: what part of the GPU it is, "MIG 1", "GI 7 CI 0"; 0: all of it */
 	int64_t sm_count, memory_bytes, cc_major, cc_minor; /* 0 unknown; major may be -1.. */
 	int64_t warps_per_sm, threads_per_sm, regs_per_sm, shared_per_sm; /* 0 unknown */
 };

@@ -182,6 +182,7 @@ void present_json_device(const struct facts *facts, const struct device_fact *de
 		put_i64_unless(json, "ordinal", row->ordinal, -1);
 		put_string(json, "uuid", session, row->uuid);
 		put_string(json, "name", session, row->name);
+		put_string(json, "part", session, row->part);
 	}
 	if (device->has_timeline) {
 		put_timeline(device, json);

@@ -138,6 +138,7 @@ static void put_environment_device(const struct session *session, uint32_t id, s
 	put_i64_unless(json, "ordinal", device->ordinal, -1);
 	put_string(json, "uuid", session, device->uuid);
 	put_string(json, "name", session, device->name);
+	put_string(json, "part", session, device->part);
 	put_string(json, "pci_bus", session, device->pci_bus);
 	put_string(json, "maker", session, device->maker);
 	put_i64_unless(json, "sm_count", device->sm_count, 0);

@@ -26,7 +26,8 @@ static bool has_twin(const struct session *session, uint32_t id)
 	const struct device *device = &session->devices.at[id];
 
 	for (size_t i = 0; i < session->devices.count; i++) {
-		if (i != id && session->devices.at[i].ordinal == device->ordinal)
+		if (i != id && session->devices.at[i].ordinal == device->ordinal &&
+		    session->devices.at[i].part == device->part)
 			return true;
 	}
 	return false;
@@ -43,6 +44,8 @@ const char *text_device_short(struct page *page, const struct facts *facts, uint
 	device = &session->devices.at[id];
 	label = device->ordinal >= 0 ? page_printf(page, _("GPU %d"), (int)device->ordinal)
 				     : page_printf(page, _("GPU"));
+	if (device->part)
+		label = page_printf(page, "%s %s", label, text_string(page, facts, device->part));
 	if (has_twin(session, id) && device->source < session->sources.count) {
 		const struct source *source = &session->sources.at[device->source];
 
@@ -165,6 +168,26 @@ static const char *busy_sentence(struct page *page, const struct facts *facts)
 			   low.at, high.at);
 }
 
+/* A GPU counts once, by itself or by the first of its parts. */
+static bool first_part(const struct facts *facts, size_t index)
+{
+	const struct session *session = facts->session;
+	const struct device_fact *at = facts->devices.at;
+
+	if (at[index].device >= session->devices.count)
+		return true;
+	for (size_t i = 0; i < index; i++) {
+		const struct device *a = &session->devices.at[at[index].device], *b;
+
+		if (!at[i].has_system || at[i].device >= session->devices.count)
+			continue;
+		b = &session->devices.at[at[i].device];
+		if ((a->part || b->part) && a->ordinal == b->ordinal)
+			return false;
+	}
+	return true;
+}
+
 static const char *samples_sentence(struct page *page, const struct facts *facts)
 {
 	struct unit_text interval, count;
@@ -176,7 +199,7 @@ static const char *samples_sentence(struct page *page, const struct facts *facts
 
 		if (!device->has_system)
 			continue;
-		devices++;
+		devices += first_part(facts, i);
 		samples = device->system.samples > samples ? device->system.samples : samples;
 		if (device->system.interval_ns != FACT_UNKNOWN)
 			interval_ns = device->system.interval_ns;

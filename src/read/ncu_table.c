@@ -249,6 +249,10 @@ static int read_records(struct table *table, struct err *err)
 		}
 		if ((ret = csv_next(csv, err)) <= 0)
 			break;
+		if (csv->damaged && csv->lines->shortened)
+			session_note(table->ncu->sink->session, table->ncu->source,
+				     "line %lld is longer than %d MiB: the rest of it is lost",
+				     (long long)csv->lines->number, LINES_MAX >> 20);
 		if (header) {
 			if (ncu_launch_end(table->ncu, err) < 0)
 				return err->code;

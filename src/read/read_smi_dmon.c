@@ -1,5 +1,6 @@
 /*
- * nvidia-smi dmon: a row for each GPU and interval, a sample of the board each.
+ * nvidia-smi dmon: a row for each GPU, or part of it, and interval, a sample of
+ * the board each.
  */
 #include "read/reader.h"
 #include "read/smi_columns.h"
@@ -7,7 +8,6 @@
 struct dmon {
 	struct smi_log log;
 	struct smi_columns columns;
-	int64_t instance_rows;
 };
 
 static int dmon_probe(const char *at, size_t len)
@@ -20,20 +20,17 @@ static int dmon_row(void *self, const struct smi_row *row, struct err *err)
 	struct dmon *dmon = self;
 	struct smi_gpu gpu = { 0 };
 	struct smi_values values = { 0 };
-	struct str instance = smi_columns_cell(&dmon->columns, row, SMI_COLUMN_INSTANCE);
+	uint32_t device;
 	int64_t time_ns;
 
-	/* Part of a card: its values must not pass for the card's. */
-	if (instance.len && !smi_missing(instance)) {
-		dmon->instance_rows++;
-		return 0;
-	}
 	(void)smi_columns_gpu(&dmon->columns, row, &gpu.index);
-	smi_log_turn(&dmon->log, (uint64_t)gpu.index);
+	/* A part of a card is a device of its own: its values are not the card's. */
+	if (!smi_columns_device(&dmon->columns, &dmon->log, row, &gpu, &device))
+		return 0;
+	smi_log_turn(&dmon->log, device);
 	time_ns = smi_columns_time(&dmon->columns, &dmon->log, row);
 	smi_columns_values(&dmon->columns, &dmon->log, row, &values);
-	return smi_log_sample(&dmon->log, smi_log_device(&dmon->log, &gpu), SESSION_NONE, time_ns,
-			      &values.sample, err);
+	return smi_log_sample(&dmon->log, device, SESSION_NONE, time_ns, &values.sample, err);
 }
 
 /* What the report would want and only other switches give. */
@@ -67,10 +64,6 @@ static int dmon_read(struct input *input, struct sink *sink, uint32_t source, st
 		smi_columns_end(&dmon.columns, &dmon.log);
 		tell_missing(&dmon);
 	}
-	if (ret == 0 && dmon.instance_rows)
-		session_note(sink->session, source,
-			     "dmon: rows of MIG instances, not kept as the card's: %lld",
-			     (long long)dmon.instance_rows);
 	smi_log_done(&dmon.log);
 	return ret;
 }

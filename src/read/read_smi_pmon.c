@@ -13,6 +13,7 @@ struct pmon {
 	struct smi_log log;
 	struct smi_columns columns;
 	int64_t last_gpu;
+	uint32_t last_device;
 	bool last_idle;
 	struct map idle; /* GPU to rounds without a process */
 };
@@ -23,14 +24,16 @@ static int pmon_probe(const char *at, size_t len)
 }
 
 /* GPUs go up within a round; a GPU has its processes, or one row of dashes. */
-static void pmon_turn(struct pmon *pmon, int64_t gpu, int64_t pid)
+static void pmon_turn(struct pmon *pmon, int64_t gpu, uint32_t device, int64_t pid)
 {
 	bool idle = pid < 0;
 
-	if (gpu < pmon->last_gpu || (gpu == pmon->last_gpu && (idle || pmon->last_idle)))
+	if (gpu < pmon->last_gpu ||
+	    (gpu == pmon->last_gpu && device == pmon->last_device && (idle || pmon->last_idle)))
 		smi_log_new_round(&pmon->log);
-	smi_log_turn(&pmon->log, hash_u64((uint64_t)pid, (uint64_t)gpu));
+	smi_log_turn(&pmon->log, hash_u64((uint64_t)pid, device));
 	pmon->last_gpu = gpu;
+	pmon->last_device = device;
 	pmon->last_idle = idle;
 }
 
@@ -50,9 +53,10 @@ static int pmon_row(void *self, const struct smi_row *row, struct err *err)
 		return 0;
 	}
 	(void)smi_columns_gpu(columns, row, &gpu.index);
-	pmon_turn(pmon, gpu.index, pid);
+	if (!smi_columns_device(columns, &pmon->log, row, &gpu, &device))
+		return 0;
+	pmon_turn(pmon, gpu.index, device, pid);
 	time_ns = smi_columns_time(columns, &pmon->log, row);
-	device = smi_log_device(&pmon->log, &gpu);
 	if (pid < 0) {
 		idle = map_find(&pmon->idle, device);
 		map_put(&pmon->idle, device, idle ? *idle + 1 : 1);

@@ -11,22 +11,29 @@
 #include "read/reader.h"
 #include "read/smi_log.h"
 
-enum { CELLS_MAX = 8, WORDS_MAX = 24 };
+enum { CELLS_MAX = 8, WORDS_MAX = 24, MIG_IDS = 4 };
 
 enum table_part { PART_BOARDS, PART_MIG, PART_PROCESSES };
+
+/* Which device an instance of a GPU is, for its processes. */
+struct table_instance {
+	int64_t gpu, gi, ci;
+	uint32_t device;
+};
 
 struct table {
 	struct smi_log log;
 	enum table_part part;
 	bool has_instances; /* processes have GI and CI columns */
 	bool wddm;          /* third word of a GPU is its driver model */
-	int board_line;     /* of the GPU at hand: 1 name, 2 readings, 3 MIG; 0 none */
+	int board_line;     /* of the GPU at hand: 1 name, 2 readings, 3 row of MIG; 0 none */
 	bool stamped;
 	int64_t stamp_ns;
 	uint32_t device;
 	struct smi_values values;
 	int64_t time_ns;
 	int mig_rows;
+	VEC(struct table_instance) instances;
 };
 
 static int table_probe(const char *at, size_t len)
@@ -119,6 +126,7 @@ static int begin_moment(struct table *table, struct err *err)
 
 	smi_log_new_round(&table->log);
 	table->part = PART_BOARDS;
+	table->instances.count = 0;
 	table->wddm = false;
 	table->time_ns = table->stamped ? smi_log_stamp(&table->log, table->stamp_ns)
 					: smi_log_round_time(&table->log);
@@ -187,6 +195,73 @@ static void take_readings(struct table *table, const struct str *cell)
 	table->board_line = 2;
 }
 
+/* GPU, GI, CI, number; memory; SMs and errors. A row that says less is kept as
+ * the text that it is. */
+static void take_mig_row(struct table *table, const struct str *cell, size_t count, struct str line)
+{
+	struct str word[WORDS_MAX];
+	struct smi_gpu gpu = { 0 };
+	struct table_instance instance;
+	struct buf key = { 0 };
+	int64_t sms;
+
+	buf_printf(&key, "MIG devices / row[%d]", ++table->mig_rows);
+	smi_log_env(&table->log, SESSION_NONE, (struct str){ key.at, key.len }, line);
+	buf_done(&key);
+	if (count < 3 || split_words(cell[0], word) != MIG_IDS ||
+	    !str_to_i64(word[0], &gpu.index) || gpu.index < 0 ||
+	    !str_to_i64(word[1], &instance.gi) || !str_to_i64(word[2], &instance.ci) ||
+	    !smi_log_part(&table->log, &gpu, (const char *const[]){ "MIG", NULL },
+			  (const struct str[]){ word[3], { 0 } }, &table->device))
+		return;
+	instance.gpu = gpu.index;
+	instance.device = table->device;
+	*VEC_ADD(&table->instances) = instance;
+	smi_log_env(&table->log, table->device, STR("GI ID"), word[1]);
+	smi_log_env(&table->log, table->device, STR("CI ID"), word[2]);
+	table->values = (struct smi_values){ 0 };
+	put_pair(table, cell[1], "memory.used", "memory.total");
+	if (split_words(cell[2], word) >= 2) {
+		struct device *device = &table->log.session->devices.at[table->device];
+
+		if (str_to_i64(word[0], &sms) && sms > 0 && sms < 100000 && !device->sm_count)
+			device->sm_count = sms;
+		(void)put_text(table, SMI_QUERY, "ecc.errors.uncorrected.volatile.total", word[1]);
+	}
+	table->log.rows++;
+	table->board_line = 3;
+}
+
+/* The second line of an instance. */
+static void take_mig_bar1(struct table *table, struct str cell)
+{
+	struct str used = str_cut(&cell, '/');
+
+	(void)put_text(table, SMI_Q, "BAR1 Memory Usage / Used", str_trim(used));
+	(void)put_text(table, SMI_Q, "BAR1 Memory Usage / Total", str_trim(cell));
+}
+
+/* The device of a process: of the instance that was told before, or its GPU. */
+static uint32_t process_device(struct table *table, const struct smi_gpu *gpu, struct str gi,
+			       struct str ci)
+{
+	int64_t gi_id, ci_id;
+	uint32_t device;
+
+	if (!table->has_instances || !str_to_i64(gi, &gi_id) || !str_to_i64(ci, &ci_id))
+		return smi_log_device(&table->log, gpu);
+	for (size_t i = 0; i < table->instances.count; i++) {
+		const struct table_instance *at = &table->instances.at[i];
+
+		if (at->gpu == gpu->index && at->gi == gi_id && at->ci == ci_id)
+			return at->device;
+	}
+	if (smi_log_part(&table->log, gpu, (const char *const[]){ "GI", "CI" },
+			 (const struct str[]){ gi, ci }, &device))
+		return device;
+	return smi_log_device(&table->log, gpu);
+}
+
 static int take_process(struct table *table, struct str cell, struct err *err)
 {
 	struct str word[WORDS_MAX], rest = cell, memory = { 0 }, name;
@@ -216,7 +291,7 @@ static int take_process(struct table *table, struct str cell, struct err *err)
 			  memory, (struct str){ 0 });
 	smi_values_end(&values);
 	process = smi_log_process(&table->log, pid, word[skip + 1], name);
-	return smi_log_sample(&table->log, smi_log_device(&table->log, &gpu), process,
+	return smi_log_sample(&table->log, process_device(table, &gpu, word[1], word[2]), process,
 			      table->time_ns, &values.sample, err);
 }
 
@@ -249,15 +324,6 @@ static bool take_caption(struct table *table, struct str line, struct str cell)
 	return is_caption(cell);
 }
 
-static void take_mig_row(struct table *table, struct str line)
-{
-	struct buf key = { 0 };
-
-	buf_printf(&key, "MIG devices / row[%d]", ++table->mig_rows);
-	smi_log_env(&table->log, SESSION_NONE, (struct str){ key.at, key.len }, line);
-	buf_done(&key);
-}
-
 static int take_line(struct table *table, struct str line, struct err *err)
 {
 	struct str cell[CELLS_MAX];
@@ -278,6 +344,10 @@ static int take_line(struct table *table, struct str line, struct err *err)
 			smi_log_env(&table->log, table->device, STR("MIG M."), cell[2]);
 		return flush_board(table, err);
 	}
+	if (count >= 3 && table->board_line == 3 && !cell[0].len) {
+		take_mig_bar1(table, cell[1]);
+		return flush_board(table, err);
+	}
 	if (count == 3 && table->board_line == 1 && table->part == PART_BOARDS) {
 		take_readings(table, cell);
 		return 0;
@@ -293,7 +363,7 @@ static int take_line(struct table *table, struct str line, struct err *err)
 	if (ret < 0 || take_caption(table, line, cell[0]))
 		return ret;
 	if (table->part == PART_MIG) {
-		take_mig_row(table, line);
+		take_mig_row(table, cell, count, line);
 		return 0;
 	}
 	ret = table->part == PART_PROCESSES ? take_process(table, cell[0], err) : 1;
@@ -328,6 +398,7 @@ static int table_read(struct input *input, struct sink *sink, uint32_t source, s
 	if (ret == 0)
 		ret = smi_log_end(&table.log, input, err);
 	smi_log_done(&table.log);
+	VEC_DONE(&table.instances);
 	return ret;
 }
 

@@ -191,6 +191,51 @@ bool smi_columns_gpu(const struct smi_columns *columns, const struct smi_row *ro
 	return str_to_i64(cell, ret_index) && *ret_index >= 0 && *ret_index < 65536;
 }
 
+/* The cell of the column of that name; empty if there is none or nothing in it. */
+static struct str instance_cell(const struct smi_columns *columns, const struct smi_log *log,
+				const struct smi_row *row, const char *name)
+{
+	for (size_t i = 0; i < columns->count; i++) {
+		const char *column = session_text(log->session, columns->at[i].name);
+
+		if (columns->at[i].kind == SMI_COLUMN_INSTANCE && same_word(str_of(column), name) &&
+		    !smi_missing(row->cell[i]))
+			return row->cell[i];
+	}
+	return (struct str){ 0 };
+}
+
+bool smi_columns_is_part(const struct smi_columns *columns, const struct smi_row *row)
+{
+	for (size_t i = 0; i < columns->count; i++) {
+		if (columns->at[i].kind == SMI_COLUMN_INSTANCE && row->cell[i].len &&
+		    !smi_missing(row->cell[i]))
+			return true;
+	}
+	return false;
+}
+
+bool smi_columns_device(const struct smi_columns *columns, struct smi_log *log,
+			const struct smi_row *row, const struct smi_gpu *gpu, uint32_t *ret_device)
+{
+	struct str mig = instance_cell(columns, log, row, "mig");
+
+	if (!smi_columns_is_part(columns, row)) {
+		*ret_device = smi_log_device(log, gpu);
+		return true;
+	}
+	if (!mig.len)
+		mig = instance_cell(columns, log, row, "migdev");
+	/* The number of the MIG device says what GI and CI say together. */
+	if (mig.len)
+		return smi_log_part(log, gpu, (const char *const[]){ "MIG", NULL },
+				    (const struct str[]){ mig, { 0 } }, ret_device);
+	return smi_log_part(log, gpu, (const char *const[]){ "GI", "CI" },
+			    (const struct str[]){ instance_cell(columns, log, row, "gi"),
+						  instance_cell(columns, log, row, "ci") },
+			    ret_device);
+}
+
 int64_t smi_columns_time(struct smi_columns *columns, struct smi_log *log,
 			 const struct smi_row *row)
 {

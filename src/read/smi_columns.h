@@ -63,6 +63,13 @@ bool smi_columns_row(const struct smi_columns *columns, struct str line, struct 
 struct str smi_columns_cell(const struct smi_columns *columns, const struct smi_row *row,
 			    enum smi_column_kind kind);
 
+/* Is the row about a part of the GPU? */
+bool smi_columns_is_part(const struct smi_columns *columns, const struct smi_row *row);
+/* The device that the row is about: the GPU or a part of it. False: the part is none,
+ * and the row is counted as dropped. */
+bool smi_columns_device(const struct smi_columns *columns, struct smi_log *log,
+			const struct smi_row *row, const struct smi_gpu *gpu, uint32_t *ret_device);
+
 /* GPU of the row; false: "-" or no number. */
 bool smi_columns_gpu(const struct smi_columns *columns, const struct smi_row *row,
 		     int64_t *ret_index);

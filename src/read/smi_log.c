@@ -7,6 +7,9 @@
 static const int64_t ENV_ROWS_MAX = 50000;
 static const size_t ENV_VALUE_MAX = 4096;
 
+/* A card has at most seven instances, with ids up to 14. */
+enum { PARTS_MAX = 4096, PART_NUMBER_MAX = 64 };
+
 static const int64_t NS_PER_S = 1000000000;
 static const int64_t NS_PER_DAY = 86400 * 1000000000LL;
 
@@ -58,6 +61,8 @@ uint32_t smi_log_device(struct smi_log *log, const struct smi_gpu *gpu)
 
 	if (gpu->uuid.len && !smi_missing(gpu->uuid))
 		facts.uuid = string_of(log, gpu->uuid);
+	if (gpu->part.len)
+		facts.part = string_of(log, gpu->part);
 	if (is_whole_name(gpu->name))
 		facts.name = string_of(log, gpu->name);
 	if (gpu->bus.len && smi_bus(gpu->bus, bus))
@@ -65,7 +70,8 @@ uint32_t smi_log_device(struct smi_log *log, const struct smi_gpu *gpu)
 	for (size_t i = 0; i < log->known.count; i++) {
 		known = &log->known.at[i];
 		if (known->index == gpu->index && known->uuid == facts.uuid &&
-		    known->bus == facts.pci_bus && known->name == facts.name)
+		    known->bus == facts.pci_bus && known->name == facts.name &&
+		    known->part == facts.part)
 			return known->device;
 	}
 	facts.maker = intern_text(log->session->strings, "NVIDIA");
@@ -74,8 +80,35 @@ uint32_t smi_log_device(struct smi_log *log, const struct smi_gpu *gpu)
 	known->uuid = facts.uuid;
 	known->bus = facts.pci_bus;
 	known->name = facts.name;
+	known->part = facts.part;
 	known->device = session_device(log->session, &facts);
 	return known->device;
+}
+
+bool smi_log_part(struct smi_log *log, const struct smi_gpu *gpu, const char *const words[2],
+		  const struct str numbers[2], uint32_t *ret_device)
+{
+	struct smi_gpu part = *gpu;
+	struct buf name = { 0 };
+	bool valid = log->known.count < PARTS_MAX;
+
+	for (size_t i = 0; i < 2 && valid; i++) {
+		int64_t number;
+
+		if (!words[i] || smi_missing(numbers[i]))
+			continue;
+		valid = str_to_i64(numbers[i], &number) && number >= 0 && number < PART_NUMBER_MAX;
+		if (valid)
+			buf_printf(&name, "%s%s %d", name.len ? " " : "", words[i], (int)number);
+	}
+	if (valid && name.len) {
+		part.part = (struct str){ name.at, name.len };
+		*ret_device = smi_log_device(log, &part);
+	} else {
+		session_loss(log->session, log->source, LOSS_dropped, 1);
+	}
+	buf_done(&name);
+	return valid && part.part.len;
 }
 
 /* Year, month and day of a count of days since 1970; see days_from_date. */

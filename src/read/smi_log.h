@@ -27,6 +27,7 @@
 struct smi_gpu {
 	int64_t index; /* -1 unknown */
 	struct str uuid, name, bus;
+	struct str part;                          /* of MIG: "MIG 1"; empty: the GPU */
 	int64_t memory_bytes, cc_major, cc_minor; /* 0 unknown */
 };
 
@@ -38,7 +39,7 @@ struct smi_absent {
 /* A device row found before, by what the file says of it. */
 struct smi_known {
 	int64_t index;
-	uint32_t uuid, bus, name, device;
+	uint32_t uuid, bus, name, part, device;
 };
 
 struct smi_log {
@@ -70,6 +71,11 @@ void smi_log_begin(struct smi_log *log, const char *what, struct sink *sink, uin
 void smi_log_done(struct smi_log *log);
 
 uint32_t smi_log_device(struct smi_log *log, const struct smi_gpu *gpu);
+/* The same for a part of it, which is a device of its own. `words` and `numbers`
+ * make its name, as in "GI 7 CI 0". False, counted as dropped: a number that no
+ * card has, or too many parts for a file that is what it says. */
+bool smi_log_part(struct smi_log *log, const struct smi_gpu *gpu, const char *const words[2],
+		  const struct str numbers[2], uint32_t *ret_device);
 
 /* A stamp of local time, ns since 1970 as if it were UTC, to source time. */
 int64_t smi_log_stamp(struct smi_log *log, int64_t local_ns);

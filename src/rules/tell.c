@@ -16,7 +16,8 @@ static bool has_twin(const struct session *session, uint32_t device)
 {
 	for (uint32_t i = 0; i < session->devices.count; i++)
 		if (i != device &&
-		    session->devices.at[i].ordinal == session->devices.at[device].ordinal)
+		    session->devices.at[i].ordinal == session->devices.at[device].ordinal &&
+		    session->devices.at[i].part == session->devices.at[device].part)
 			return true;
 	return false;
 }
@@ -35,6 +36,9 @@ const char *tell_device(const struct facts *facts, struct findings *findings, ui
 	    session->sources.at[row->source].rank >= 0)
 		return finding_text(findings, _("GPU %lld of rank %lld"), (long long)row->ordinal,
 				    (long long)session->sources.at[row->source].rank);
+	if (row->part)
+		return finding_text(findings, _("GPU %lld %s"), (long long)row->ordinal,
+				    session_text(session, row->part));
 	return finding_text(findings, _("GPU %lld"), (long long)row->ordinal);
 }
 

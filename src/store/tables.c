@@ -14,6 +14,7 @@ struct field {
 	const char *name;
 	enum field_kind kind;
 	size_t offset;
+	bool later; /* the first files had none: absent is 0 */
 };
 
 struct table {
@@ -24,25 +25,25 @@ struct table {
 	bool append_only;
 };
 
-#define I64(type, f)                                    \
-	{                                               \
-#f, FIELD_I64, offsetof(struct type, f) \
+#define I64(type, f)                                           \
+	{                                                      \
+#f, FIELD_I64, offsetof(struct type, f), false \
 	}
-#define U32(type, f)                                    \
-	{                                               \
-#f, FIELD_U32, offsetof(struct type, f) \
+#define U32(type, f)                                           \
+	{                                                      \
+#f, FIELD_U32, offsetof(struct type, f), false \
 	}
-#define BOOL(type, f)                                    \
-	{                                                \
-#f, FIELD_BOOL, offsetof(struct type, f) \
+#define BOOL(type, f)                                           \
+	{                                                       \
+#f, FIELD_BOOL, offsetof(struct type, f), false \
 	}
-#define ENUM(type, f)                                   \
-	{                                               \
-#f, FIELD_U32, offsetof(struct type, f) \
+#define ENUM(type, f)                                          \
+	{                                                      \
+#f, FIELD_U32, offsetof(struct type, f), false \
 	}
-#define DIM(f, i, suffix)                                                          \
-	{                                                                          \
-#f "_" suffix, FIELD_I32, offsetof(struct kernel_key, f) + 4 * (i) \
+#define DIM(f, i, suffix)                                                                 \
+	{                                                                                 \
+#f "_" suffix, FIELD_I32, offsetof(struct kernel_key, f) + 4 * (i), false \
 	}
 
 static const struct field source_fields[] = {
@@ -63,11 +64,22 @@ static const struct field source_fields[] = {
 	U32(source, accelerator),
 };
 static const struct field device_fields[] = {
-	ENUM(device, scope),         U32(device, source),      I64(device, ordinal),
-	U32(device, uuid),           U32(device, name),        U32(device, pci_bus),
-	U32(device, maker),          I64(device, sm_count),    I64(device, memory_bytes),
-	I64(device, cc_major),       I64(device, cc_minor),    I64(device, warps_per_sm),
-	I64(device, threads_per_sm), I64(device, regs_per_sm), I64(device, shared_per_sm),
+	ENUM(device, scope),
+	U32(device, source),
+	I64(device, ordinal),
+	U32(device, uuid),
+	U32(device, name),
+	U32(device, pci_bus),
+	U32(device, maker),
+	I64(device, sm_count),
+	I64(device, memory_bytes),
+	I64(device, cc_major),
+	I64(device, cc_minor),
+	I64(device, warps_per_sm),
+	I64(device, threads_per_sm),
+	I64(device, regs_per_sm),
+	I64(device, shared_per_sm),
+	{ .name = "part", FIELD_U32, offsetof(struct device, part), .later = true },
 };
 static const struct field process_fields[] = {
 	U32(process, source),  I64(process, pid),  U32(process, name),
@@ -89,9 +101,9 @@ static const struct field key_fields[] = {
 	DIM(cluster, 1, "y"),
 	DIM(cluster, 2, "z"),
 	I64(kernel_key, shared_bytes),
-	{ "registers", FIELD_I32, offsetof(struct kernel_key, registers) },
+	{ "registers", FIELD_I32, offsetof(struct kernel_key, registers), false },
 	{ "theoretical_occupancy_pct", FIELD_I32,
-	  offsetof(struct kernel_key, theoretical_occupancy_pct) },
+	  offsetof(struct kernel_key, theoretical_occupancy_pct), false },
 };
 static const struct field env_fields[] = {
 	U32(env, source),
@@ -100,9 +112,9 @@ static const struct field env_fields[] = {
 	U32(env, value),
 };
 static const struct field note_fields[] = { U32(note, source), U32(note, text) };
-static const struct field missing_fields[] = { { "text", FIELD_U32, 0 } };
+static const struct field missing_fields[] = { { "text", FIELD_U32, 0, false } };
 static const struct field loss_fields[] = { U32(loss_row, source),
-#define X(id, what) { #id, FIELD_I64, offsetof(struct loss_row, count) + 8 * LOSS_##id },
+#define X(id, what) { #id, FIELD_I64, offsetof(struct loss_row, count) + 8 * LOSS_##id, false },
 					    LOSS_LIST(X)
 #undef X
 };
@@ -328,22 +340,36 @@ int tables_save(const struct store *store, struct saved *saved, struct err *err)
 	return ret;
 }
 
+/* In brackets: of a missing column in double quotes SQLite makes a text. */
+static int select_rows(struct store *store, const struct table *table, bool later,
+		       sqlite3_stmt **ret_stmt, struct err *err)
+{
+	struct buf sql = { 0 };
+	int ret;
+
+	buf_text(&sql, "SELECT id");
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->fields[i].later && !later)
+			buf_text(&sql, ", 0");
+		else
+			buf_printf(&sql, ", [%s]", table->fields[i].name);
+	}
+	buf_printf(&sql, " FROM %s ORDER BY id", table->name);
+	ret = store_prepare(store, sql.at, ret_stmt, err);
+	buf_done(&sql);
+	return ret;
+}
+
 /* Ids must count up from 0: the first that does not ends the table. */
 static int load_rows(struct store *store, int t, struct err *err)
 {
 	const struct table *table = &tables[t];
-	struct buf sql = { 0 };
 	sqlite3_stmt *stmt;
 	int64_t expected = 0;
 	int ret;
 
-	buf_text(&sql, "SELECT id");
-	for (size_t i = 0; i < table->count; i++)
-		buf_printf(&sql, ", \"%s\"", table->fields[i].name);
-	buf_printf(&sql, " FROM %s ORDER BY id", table->name);
-	ret = store_prepare(store, sql.at, &stmt, err);
-	buf_done(&sql);
-	if (ret < 0) {
+	if (select_rows(store, table, true, &stmt, err) < 0 &&
+	    select_rows(store, table, false, &stmt, err) < 0) {
 		store->session_damaged = true;
 		return 0;
 	}

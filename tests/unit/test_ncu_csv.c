@@ -398,3 +398,40 @@ Test(ncu_csv, the_public_text_report_has_17_kernels_and_51_pieces_of_advice)
 	expect(sink, 16, "Launch Statistics / Waves Per SM", 0.4, "");
 	counter_sink_free(sink);
 }
+
+/* A table of one metric and one launch, whose kernel name is that long. */
+static struct counter_sink *read_wide(size_t name_len)
+{
+	struct buf text = { 0 };
+	struct counter_sink *sink;
+
+	buf_text(&text,
+		 "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"ns\"\n\"0\",\"");
+	for (size_t i = 0; i < name_len; i++)
+		buf_char(&text, 'k');
+	buf_text(&text, "\",\"77\"\n");
+	sink = read_bytes(text.at, text.len, 0);
+	buf_done(&text);
+	return sink;
+}
+
+Test(ncu_csv, a_row_of_some_megabytes_is_read_whole)
+{
+	OWN(counter_sink_freep) struct counter_sink *sink = read_wide(5 << 20);
+
+	expect(sink, 0, "gpu__time_duration.sum", 77, "ns");
+	cr_assert_eq(sink->sink.session->losses.at[0].count[LOSS_malformed], 0);
+}
+
+Test(ncu_csv, a_row_beyond_the_limit_says_so_with_its_line)
+{
+	OWN(counter_sink_freep) struct counter_sink *sink = read_wide(LINES_MAX + 10);
+	const struct session *session = sink->sink.session;
+	bool told = false;
+
+	cr_assert_eq(session->losses.at[0].count[LOSS_malformed], 1);
+	for (size_t i = 0; i < session->notes.count; i++)
+		told |= strstr(session_text(session, session->notes.at[i].text),
+			       "line 3 is longer than 16 MiB") != NULL;
+	cr_assert(told);
+}

@@ -14,6 +14,27 @@ Test(session, one_ordinal_in_two_files_is_two_devices)
 	cr_assert_eq(session_device(session, &a), 0);
 }
 
+Test(session, a_part_of_a_device_is_another_device)
+{
+	OWN(session_freep) struct session *session = session_new();
+	struct device whole = { .scope = DEVICE_OF_SMI, .ordinal = 0 };
+	struct device part = whole, other = whole;
+	uint32_t first = session_device(session, &whole), second;
+
+	part.part = intern_text(session->strings, "MIG 0");
+	other.part = intern_text(session->strings, "MIG 1");
+	second = session_device(session, &part);
+	cr_assert_neq(second, first);
+	cr_assert_eq(session_device(session, &part), second);
+	cr_assert_neq(session_device(session, &other), second);
+	cr_assert_eq(session_device(session, &whole), first);
+	/* A UUID of its own says the same without the number. */
+	part.uuid = intern_text(session->strings, "MIG-1");
+	cr_assert_eq(session_device(session, &part), second);
+	part.part = 0;
+	cr_assert_eq(session_device(session, &part), second);
+}
+
 Test(session, a_uuid_joins_and_a_contradiction_parts)
 {
 	OWN(session_freep) struct session *session = session_new();

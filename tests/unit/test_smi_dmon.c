@@ -305,3 +305,72 @@ Test(smi_pmon, dmon_and_pmon_are_told_apart)
 	cr_assert_str_eq(smi_reader_of("# gpu  pid  type  sm  command\n"), "smi_pmon");
 	cr_assert_str_eq(smi_reader_of("# gpu budget for the year\n"), "none");
 }
+
+static const char *part_of(const struct record *r, size_t i)
+{
+	const struct session *session = r->sink.session;
+
+	return session_text(session, session->devices.at[smi_lane(r, i)->device].part);
+}
+
+Test(smi_dmon, a_part_of_a_card_is_a_device_of_its_own)
+{
+	OWN(record_freep)
+	struct record *r = smi_read("# gpu  mig    pwr     sm     fb\n"
+				    "    0    -    438      -  71000\n"
+				    "    0    0      -     30  40000\n"
+				    "    0    1      -     60  31000\n"
+				    "    0    -    440      -  71000\n"
+				    "    0    0      -     31  40000\n"
+				    "    0    1      -     61  31000\n");
+
+	cr_assert_eq(r->samples.count, 6);
+	cr_assert_eq(r->sink.session->devices.count, 3);
+	cr_assert_str_eq(part_of(r, 0), "");
+	cr_assert_str_eq(part_of(r, 1), "MIG 0");
+	cr_assert_str_eq(part_of(r, 2), "MIG 1");
+	cr_assert_eq(smi_ordinal(r, 2), 0);
+	cr_assert_eq(smi_value(r, 2, METRIC_util_pct), 60);
+	cr_assert_eq(smi_value(r, 2, METRIC_power_w), -1);
+	/* One round of three rows, then the next. */
+	cr_assert_eq(r->samples.at[2].time_ns, 0);
+	cr_assert_eq(r->samples.at[3].time_ns, S);
+	cr_assert_eq(smi_lane(r, 4)->device, smi_lane(r, 1)->device);
+	cr_assert_eq(smi_loss(r, LOSS_dropped), 0);
+}
+
+Test(smi_dmon, parts_go_by_their_instances_where_that_is_all_there_is)
+{
+	OWN(record_freep)
+	struct record *r = smi_read("# gpu     gi     ci     sm\n"
+				    "    0      -      -     90\n"
+				    "    0      7      0     10\n"
+				    "    0     63      0     11\n"
+				    "    0     64      0     12\n"
+				    "    0      x      0     13\n"
+				    "    1      7      0     14\n");
+
+	cr_assert_eq(r->samples.count, 4);
+	cr_assert_str_eq(part_of(r, 1), "GI 7 CI 0");
+	cr_assert_str_eq(part_of(r, 2), "GI 63 CI 0");
+	cr_assert_str_eq(part_of(r, 3), "GI 7 CI 0");
+	cr_assert_neq(smi_lane(r, 1)->device, smi_lane(r, 3)->device);
+	cr_assert_eq(smi_loss(r, LOSS_dropped), 2);
+}
+
+Test(smi_pmon, processes_of_two_parts_do_not_share)
+{
+	OWN(record_freep)
+	struct record *r = smi_read("# gpu   mig        pid  type    sm   mem   command\n"
+				    "# Idx     #          #   C/G     %     %   name\n"
+				    "    0     0       1000     C    50    10   a\n"
+				    "    0     1       1001     C    60    10   b\n"
+				    "    0     0       1000     C    51    10   a\n"
+				    "    0     1       1001     C    61    10   b\n");
+
+	cr_assert_eq(r->samples.count, 4);
+	cr_assert_str_eq(part_of(r, 0), "MIG 0");
+	cr_assert_str_eq(part_of(r, 1), "MIG 1");
+	cr_assert_eq(r->samples.at[1].time_ns, 0);
+	cr_assert_eq(r->samples.at[2].time_ns, S);
+}

@@ -216,3 +216,53 @@ Test(smi_join, files_of_one_machine_name_the_same_cards)
 	cr_assert_eq(limit, 700);
 	cr_assert_eq(r->sink.session->processes.count, 2);
 }
+
+Test(smi_table, mig_devices_are_devices_with_memory_and_processes_of_their_own)
+{
+	OWN(record_freep)
+	struct record *r = smi_read(
+		"| NVIDIA-SMI 550.10   Driver Version: 550.10   CUDA Version: 12.4 |\n"
+		"|   0  Example GPU         On   | 00000000:0C:00.0 Off |                   On |\n"
+		"| N/A   38C    P0    90W / 400W |   5021MiB / 40960MiB |     N/A      Default |\n"
+		"|                               |                      |              Enabled |\n"
+		"+-------------------------------+----------------------+----------------------+\n"
+		"| MIG devices:                                                                |\n"
+		"| GPU  GI  CI  MIG |         Memory-Usage |        Vol|         Shared        |\n"
+		"|      ID  ID  Dev |           BAR1-Usage | SM     Unc| CE  ENC  DEC  OFA  JPG|\n"
+		"|==================+======================+===========+=======================|\n"
+		"|  0    7   0   0  |   5000MiB /  9856MiB | 28      2 |  2   0    1    0    0 |\n"
+		"|                  |      4MiB / 16383MiB |           |                       |\n"
+		"+------------------+----------------------+-----------+-----------------------+\n"
+		"|  0    8   0   1  |     12MiB /  9856MiB | 14      0 |  2   0    1    0    0 |\n"
+		"|                  |      0MiB / 16383MiB |           |                       |\n"
+		"+------------------+----------------------+-----------+-----------------------+\n"
+		"|  0    9   0  99  |     12MiB /  9856MiB | 14      0 |  2   0    1    0    0 |\n"
+		"| Processes:                                                       GPU Memory |\n"
+		"|  GPU   GI   CI        PID   Type   Process name                  Usage      |\n"
+		"|=============================================================================|\n"
+		"|    0    7    0      40213      C   my app                          4990MiB |\n"
+		"|    0   11    0      40214      C   other                              9MiB |\n");
+	const struct session *session = r->sink.session;
+	const struct device *devices = session->devices.at;
+	uint32_t part;
+
+	cr_assert_eq(r->samples.count, 5);
+	cr_assert_eq(smi_value(r, 0, METRIC_mem_used_bytes), 5021.0 * 1048576);
+	cr_assert_eq(devices[smi_lane(r, 0)->device].part, 0);
+	part = smi_lane(r, 1)->device;
+	cr_assert_str_eq(session_text(session, devices[part].part), "MIG 0");
+	cr_assert_eq(devices[part].ordinal, 0);
+	cr_assert_eq(devices[part].sm_count, 28);
+	cr_assert_eq(smi_value(r, 1, METRIC_mem_used_bytes), 5000.0 * 1048576);
+	cr_assert_eq(smi_value(r, 1, METRIC_mem_total_bytes), 9856.0 * 1048576);
+	cr_assert_eq(smi_value(r, 1, METRIC_bar1_used_bytes), 4.0 * 1048576);
+	cr_assert_eq(smi_value(r, 1, METRIC_ecc_double), 2);
+	cr_assert_eq(smi_value(r, 1, METRIC_power_w), -1);
+	cr_assert_eq(smi_value(r, 2, METRIC_mem_used_bytes), 12.0 * 1048576);
+	/* No card has a MIG device 99; its text is kept. */
+	cr_assert_eq(smi_loss(r, LOSS_dropped), 1);
+	/* The process is of the part with its instances, or of one only it names. */
+	cr_assert_eq(smi_lane(r, 3)->device, part);
+	cr_assert_eq(smi_lane(r, 3)->kind, LANE_PROCESS);
+	cr_assert_str_eq(session_text(session, devices[smi_lane(r, 4)->device].part), "GI 11 CI 0");
+}

@@ -374,6 +374,46 @@ Test(store, a_newer_major_version_is_refused_and_a_newer_minor_read, .fini = rem
 	cr_assert(strstr(err.line, "format 2.0, this sonde reads 1.x"), "%s", err.line);
 }
 
+/* The first place of `text` in the file; fails if it has none. */
+static long place_in_file(const char *at, const char *text)
+{
+	static char bytes[1 << 16];
+	int fd = open(at, O_RDONLY);
+	ssize_t len = read(fd, bytes, sizeof(bytes));
+	const char *found;
+
+	(void)close(fd);
+	cr_assert_gt(len, 0);
+	found = memmem(bytes, (size_t)len, text, strlen(text));
+	cr_assert_not_null(found);
+	return found - bytes;
+}
+
+Test(store, a_column_that_older_files_lack_is_unknown_in_them, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	OWN(store_closep) struct store *out = NULL;
+	struct device part = { .scope = DEVICE_OF_SMI, .ordinal = 3 };
+	struct err err = { 0 };
+	uint32_t id;
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	part.part = intern_text(store_session(in)->strings, "MIG 1");
+	id = session_device(store_session(in), &part);
+	cr_assert_eq(store_finish(in, NULL), 0);
+	cr_assert_eq(store_open(path, &out, &err), 0, "%s", err.line);
+	cr_assert_str_eq(session_text(store_session(out), store_session(out)->devices.at[id].part),
+			 "MIG 1");
+	store_close(STEAL(out));
+	/* As if the column had never been. */
+	patch_file(path, place_in_file(path, "\"part\" INTEGER"), "\"prat\"", 6);
+	cr_assert_eq(store_open(path, &out, &err), 0, "%s", err.line);
+	cr_assert_eq(store_session(out)->devices.at[id].ordinal, 3);
+	cr_assert_eq(store_session(out)->devices.at[id].part, 0);
+	cr_assert_eq(store_damage(out), 0);
+}
+
 Test(store, a_cut_or_scribbled_file_gives_what_is_readable_or_one_line, .fini = remove_temp)
 {
 	OWN(store_closep) struct store *in = NULL;
