@@ -3,8 +3,10 @@
  *
  * Correlations are counted up by CUPTI over all API calls of a process, so
  * within a source they fill a range rather densely: a table by correlation
- * joins ten million in a fraction of a second. Where they do not, the calls
- * are sorted by correlation and searched.
+ * joins ten million in a fraction of a second. A thread makes its calls in
+ * order of correlation, and ops come nearly in the order of their launches: a
+ * few threads are followed side by side, without any table. Where neither
+ * helps, the calls are sorted by correlation and searched.
  */
 #include "analyze/timeline.h"
 
@@ -18,18 +20,27 @@
 static const uint32_t SLOTS_LIMIT = 1 << 26;
 static const int64_t SLOTS_A_CALL = 16;
 
+/* Threads that are followed: each costs a look for every op. */
+enum { RUNS_MOST = 8 };
+
 struct pair {
 	uint32_t correlation;
 	uint32_t call;
 };
 
+/* The calls of a thread, [first, last), if their correlations ascend. */
+struct run {
+	uint32_t first, last;
+	uint32_t at; /* where the last one was found */
+};
+
 /* The calls of one source by correlation. */
 struct by_correlation {
 	uint32_t least, most;
-	const uint32_t *ids; /* the correlations of all calls if those of the source lie together
-				and ascend: [first, last); else NULL */
-	uint32_t first, last, at;
-	uint32_t *table; /* call + 1 by correlation - least; NULL: use pairs */
+	const uint32_t *ids; /* correlations by call */
+	struct run runs[RUNS_MOST];
+	size_t run_count; /* 0: use the table */
+	uint32_t *table;  /* call + 1 by correlation - least; NULL: use pairs */
 	struct pair *pairs;
 	size_t pair_count;
 };
@@ -43,51 +54,55 @@ static int by_pair(const void *a, const void *b)
 	return (x->call > y->call) - (x->call < y->call);
 }
 
-/* The usual case of one launching thread. */
+/* The usual case: one thread that launches, or a few. */
 static bool index_ascending(const struct timeline *timeline, uint32_t source,
 			    struct by_correlation *by)
 {
 	const struct tl_calls *calls = &timeline->calls;
-	const struct tl_segment *only = NULL;
 
-	for (size_t s = 0; s < calls->segments.count; s++) {
-		if (calls->segments.at[s].source != source)
-			continue;
-		if (only)
-			return false;
-		only = &calls->segments.at[s];
-	}
-	if (!only || !calls->first_op[only->first])
-		return false;
-	for (uint32_t i = only->first + 1; i < only->first + only->count; i++)
-		if (calls->first_op[i - 1] >= calls->first_op[i])
-			return false;
 	by->ids = calls->first_op;
-	by->first = only->first;
-	by->last = only->first + only->count;
-	by->at = only->first;
-	by->least = by->ids[by->first];
-	by->most = by->ids[by->last - 1];
-	return true;
+	by->least = UINT32_MAX;
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		const struct tl_segment *segment = &calls->segments.at[s];
+		uint32_t last = segment->first + segment->count;
+
+		if (segment->source != source || !segment->count)
+			continue;
+		if (by->run_count == RUNS_MOST || !by->ids[segment->first])
+			return false;
+		for (uint32_t i = segment->first + 1; i < last; i++)
+			if (by->ids[i - 1] >= by->ids[i])
+				return false;
+		if (by->ids[segment->first] < by->least)
+			by->least = by->ids[segment->first];
+		if (by->ids[last - 1] > by->most)
+			by->most = by->ids[last - 1];
+		by->runs[by->run_count++] = (struct run){ segment->first, last, segment->first };
+	}
+	return by->run_count;
 }
 
-/* Ops come nearly in the order of their launches: look on from the last one. */
-static uint32_t find_near(struct by_correlation *by, uint32_t id)
+/* Look on from the last one found, in steps that double. */
+static uint32_t find_near(const uint32_t *ids, struct run *run, uint32_t id)
 {
-	const uint32_t *ids = by->ids;
-	uint32_t low = by->at, high, step = 1;
+	uint32_t low = run->at, high, step = 1;
 
 	if (ids[low] <= id) {
-		while (by->last - low > step && ids[low + step] <= id) {
+		while (run->last - low > step && ids[low + step] <= id) {
 			low += step;
 			step *= 2;
 		}
-		high = by->last - low > step ? low + step : by->last;
+		high = run->last - low > step ? low + step : run->last;
 	} else {
 		high = low;
-		low = by->first;
+		while (low - run->first > step && ids[low - step] > id) {
+			low -= step;
+			high = low;
+			step *= 2;
+		}
+		low = low - run->first > step ? low - step : run->first;
 	}
-	/* ids[low] <= id, and id is before high. */
+	/* ids[low] <= id, unless all are above it, and id is before high. */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -96,8 +111,18 @@ static uint32_t find_near(struct by_correlation *by, uint32_t id)
 		else
 			high = middle;
 	}
-	by->at = low;
+	run->at = low;
 	return ids[low] == id ? low : TL_NONE;
+}
+
+/* The first of the calls with that correlation. */
+static uint32_t find_in_runs(struct by_correlation *by, uint32_t id)
+{
+	uint32_t call = TL_NONE;
+
+	for (size_t i = 0; call == TL_NONE && i < by->run_count; i++)
+		call = find_near(by->ids, &by->runs[i], id);
+	return call;
 }
 
 static void index_calls(const struct timeline *timeline, uint32_t source, struct by_correlation *by)
@@ -106,7 +131,7 @@ static void index_calls(const struct timeline *timeline, uint32_t source, struct
 	int64_t count = timeline->source_calls[source];
 	uint32_t range;
 
-	by->least = UINT32_MAX;
+	*by = (struct by_correlation){ .least = UINT32_MAX };
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		const struct tl_segment *segment = &calls->segments.at[s];
 
@@ -151,8 +176,8 @@ static uint32_t find_call(struct by_correlation *by, uint32_t id)
 
 	if (id < by->least || id > by->most)
 		return TL_NONE;
-	if (by->ids)
-		return find_near(by, id);
+	if (by->run_count)
+		return find_in_runs(by, id);
 	if (by->table)
 		return by->table[id - by->least] - 1; /* 0 - 1: TL_NONE */
 	while (low < high) {

@@ -7,9 +7,9 @@
 #include "base/vec.h"
 
 /*
- * Open addressing over slots of (high half of the hash, id + 1); the texts lie
- * in an arena, so growing moves slots and never texts. A slot's 32 hash bits
- * settle nearly every comparison without touching the text.
+ * Open addressing over slots of (low half of the hash, id + 1); the texts lie
+ * in an arena, so growing moves slots and never touches texts. A slot's 32 hash
+ * bits, of which its place needs some, settle nearly every comparison.
  */
 struct slot {
 	uint32_t hash;
@@ -55,13 +55,13 @@ void intern_free(struct intern *intern)
 /* The slot that holds the text, or the empty one where it belongs. */
 static struct slot *seek(const struct intern *intern, const char *at, size_t len, uint64_t hash)
 {
-	for (size_t i = hash & intern->mask;; i = (i + 1) & intern->mask) {
+	for (size_t i = (uint32_t)hash & intern->mask;; i = (i + 1) & intern->mask) {
 		struct slot *slot = &intern->slots[i];
 		const struct text *text;
 
 		if (!slot->id_plus_1)
 			return slot;
-		if (slot->hash != (uint32_t)(hash >> 32))
+		if (slot->hash != (uint32_t)hash)
 			continue;
 		text = &intern->texts.at[slot->id_plus_1 - 1];
 		if (text->len == len && (!len || !memcmp(text->at, at, len)))
@@ -71,21 +71,21 @@ static struct slot *seek(const struct intern *intern, const char *at, size_t len
 
 static void grow(struct intern *intern)
 {
-	size_t slots = (intern->mask + 1) * 2;
+	struct slot *old = intern->slots;
+	size_t count = intern->mask + 1;
 
-	free(intern->slots);
-	intern->slots = mem_zero(slots * sizeof(*intern->slots));
-	intern->mask = slots - 1;
-	for (size_t id = 0; id < intern->texts.count; id++) {
-		const struct text *text = &intern->texts.at[id];
-		uint64_t hash = hash_bytes(text->at, text->len, intern->seed);
-		size_t i = hash & intern->mask;
+	intern->slots = mem_zero(count * 2 * sizeof(*intern->slots));
+	intern->mask = count * 2 - 1;
+	for (size_t from = 0; from < count; from++) {
+		size_t i = old[from].hash & intern->mask;
 
+		if (!old[from].id_plus_1)
+			continue;
 		while (intern->slots[i].id_plus_1)
 			i = (i + 1) & intern->mask;
-		intern->slots[i].hash = (uint32_t)(hash >> 32);
-		intern->slots[i].id_plus_1 = (uint32_t)id + 1;
+		intern->slots[i] = old[from];
 	}
+	free(old);
 }
 
 uint32_t intern_add(struct intern *intern, const char *at, size_t len)
@@ -103,7 +103,7 @@ uint32_t intern_add(struct intern *intern, const char *at, size_t len)
 	text = VEC_ADD(&intern->texts);
 	text->at = arena_text(&intern->arena, at, len);
 	text->len = len;
-	slot->hash = (uint32_t)(hash >> 32);
+	slot->hash = (uint32_t)hash;
 	slot->id_plus_1 = (uint32_t)intern->texts.count;
 	return slot->id_plus_1 - 1;
 }

@@ -14,8 +14,11 @@
  * BLOCKS) are filled. The lock guards `head`, `tail`, `ended` and `stop`; a
  * block itself belongs to the thread until `tail` passes it and to the reader
  * until `head` does, so bytes are copied outside the lock.
+ *
+ * 16 MiB, as the reader does not read evenly: writing chunks of a profile takes
+ * as long as inflating some MiB.
  */
-enum { BLOCKS = 8, BLOCK_BYTES = 256 << 10 };
+enum { BLOCKS = 64, BLOCK_BYTES = 256 << 10 };
 
 struct block {
 	size_t len;

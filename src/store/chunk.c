@@ -85,16 +85,20 @@ static unsigned int bits(uint64_t word)
 	return word ? 64 - (unsigned int)__builtin_clzll(word) : 0;
 }
 
+/* Of a long column every so many values are looked at to choose. */
+static const size_t CHOOSE_FROM = 4096, CHOOSE_STEP = 8;
+
 /* Bits that the values take as offsets from the least and as differences. */
 static enum transform choose(const int64_t *values, size_t count, int64_t *ret_least)
 {
+	size_t step = count > CHOOSE_FROM ? CHOOSE_STEP : 1;
 	int64_t least = values[0];
 	uint64_t offset_bits = 0;
 	uint64_t delta_bits = 0;
 
 	for (size_t i = 1; i < count; i++)
 		least = values[i] < least ? values[i] : least;
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < count; i += step) {
 		offset_bits += bits((uint64_t)values[i] - (uint64_t)least);
 		delta_bits += bits(zigzag((uint64_t)values[i] - (uint64_t)values[i - 1]));
 	}
@@ -106,19 +110,23 @@ static enum transform choose(const int64_t *values, size_t count, int64_t *ret_l
 static unsigned int transform(struct chunk_codec *codec, const int64_t *values, size_t count,
 			      enum transform how, int64_t base)
 {
+	const uint64_t *from = (const uint64_t *)values;
+	uint64_t *words = codec->words;
 	uint64_t all = 0;
 
-	codec->words[0] = how == TRANSFORM_OFFSET ? (uint64_t)values[0] - (uint64_t)base : 0;
-	for (size_t i = 1; i < count; i++) {
-		uint64_t now = (uint64_t)values[i];
-		uint64_t last = (uint64_t)values[i - 1];
-
-		codec->words[i] = how == TRANSFORM_OFFSET  ? now - (uint64_t)base
-				  : how == TRANSFORM_DELTA ? zigzag(now - last)
-							   : now ^ last;
+	words[0] = how == TRANSFORM_OFFSET ? from[0] - (uint64_t)base : 0;
+	if (how == TRANSFORM_OFFSET) {
+		for (size_t i = 1; i < count; i++)
+			words[i] = from[i] - (uint64_t)base;
+	} else if (how == TRANSFORM_DELTA) {
+		for (size_t i = 1; i < count; i++)
+			words[i] = zigzag(from[i] - from[i - 1]);
+	} else {
+		for (size_t i = 1; i < count; i++)
+			words[i] = from[i] ^ from[i - 1];
 	}
 	for (size_t i = 0; i < count; i++)
-		all |= codec->words[i];
+		all |= words[i];
 	return (bits(all) + 7) / 8;
 }
 

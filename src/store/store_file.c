@@ -65,6 +65,9 @@ static int take_part(struct writer *writer, struct err *err)
 	return 0;
 }
 
+/* What a killed import wrote is in the file without any syncing. Where the
+ * machine itself stops the import is done again, which a recording can't be:
+ * only the whole profile is synced, before it takes its name. */
 static int create_tables(struct store *store, struct err *err)
 {
 	char sql[256];
@@ -77,8 +80,8 @@ static int create_tables(struct store *store, struct err *err)
 				 ? "PRAGMA page_size=4096; PRAGMA cache_size=-256;"
 				   "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
 				   "PRAGMA wal_autocheckpoint=128;"
-				 : "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
-				   "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;",
+				 : "PRAGMA page_size=8192; PRAGMA synchronous=OFF;"
+				   "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=2000;",
 			 err);
 	if (ret >= 0)
 		ret = store_exec(store, sql, err);

@@ -144,9 +144,12 @@ static void encode(struct writer *writer, const struct rows *rows, struct chunk_
 		head->last_ns = start > head->last_ns ? start : head->last_ns;
 	}
 	for (int c = 0; c < layout->count; c++) {
-		for (size_t i = 0; i < rows->count; i++)
-			writer->column[i] =
-				rows->at[(in_order ? i : writer->order[i]) * width + (size_t)c];
+		const int64_t *from = rows->at + c;
+
+		for (size_t i = 0; in_order && i < rows->count; i++)
+			writer->column[i] = from[i * width];
+		for (size_t i = 0; !in_order && i < rows->count; i++)
+			writer->column[i] = from[writer->order[i] * width];
 		if (c == detail)
 			number_details(writer, writer->column, rows->count);
 		chunk_put(writer->store->codec, &writer->blob, layout_column_name(rows->kind, c),
