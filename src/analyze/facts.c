@@ -25,6 +25,17 @@ const char *idle_name(enum idle_cause cause)
 	return names[cause];
 }
 
+const char *limit_name(enum limit limit)
+{
+	static const char *const names[] = {
+#define X(id, name) [LIMIT_##id] = name,
+		LIMIT_LIST(X)
+#undef X
+	};
+
+	return names[limit];
+}
+
 const char *phase_name(enum phase phase)
 {
 	static const char *const names[] = {
@@ -67,6 +78,12 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->system.mem_growth_bytes = NAN;
 	fact->system.high_util_power_share = NAN;
 	fact->system.high_util_sm_active_pct = NAN;
+	fact->system.load_sm_mhz = NAN;
+	fact->system.load_power_w = NAN;
+	fact->system.load_temp_c = NAN;
+	fact->system.ledger.reference_mhz = NAN;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		fact->system.ledger.row[i].mhz_lost = NAN;
 }
 
 int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
@@ -130,6 +147,7 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->memory);
 	VEC_DONE(&facts->ranges);
 	VEC_DONE(&facts->processes);
+	VEC_DONE(&facts->twins);
 	arena_done(&facts->arena);
 	free(facts);
 }

@@ -101,6 +101,46 @@ enum job_character {
 	CHARACTER_BURSTY
 };
 
+/* What held a clock down, as the driver counts it. X(id, name) */
+#define LIMIT_LIST(X)                 \
+	X(POWER, "power")             \
+	X(SW_THERMAL, "sw_thermal")   \
+	X(HW_THERMAL, "hw_thermal")   \
+	X(POWER_BRAKE, "power_brake") \
+	X(SYNC_BOOST, "sync_boost")
+
+enum limit {
+#define X(id, name) LIMIT_##id,
+	LIMIT_LIST(X)
+#undef X
+		LIMIT_COUNT
+};
+const char *limit_name(enum limit limit);
+
+/* How the time under a limit was told, the best first. */
+enum ledger_means {
+	LEDGER_UNKNOWN,
+	LEDGER_COUNTER, /* the driver's counter of time */
+	LEDGER_SHARE,   /* its share of each interval */
+	LEDGER_SAMPLED, /* it was in force at the instant of a sample */
+};
+
+/* The throttle ledger: how long each limit was in force, and what it cost. */
+struct ledger_row {
+	enum ledger_means means; /* LEDGER_UNKNOWN: nobody said; the rest is nothing then */
+	int64_t ns;              /* in force */
+	int64_t clocked_ns;      /* of that with a known clock: the next two are of it */
+	int64_t lost_ns;         /* the time the lost clocks would have taken at the reference */
+	double mhz_lost;         /* mean below the reference; NAN */
+};
+
+struct ledger {
+	int64_t observed_ns;  /* in which some limit was known to be in force or not */
+	double reference_mhz; /* as of episodes; NAN */
+	int64_t resets;       /* times the counters began again */
+	struct ledger_row row[LIMIT_COUNT];
+};
+
 struct system_facts {
 	uint32_t source; /* the file with most samples of the device: samples, times,
 			    interval, character and growth are of it; a metric that it
@@ -120,6 +160,10 @@ struct system_facts {
 	int64_t high_util_samples;
 	double high_util_power_share; /* power over the limit in force */
 	double high_util_sm_active_pct;
+	/* Medians over samples with util_pct of 50 and more; NAN. */
+	int64_t load_samples;
+	double load_sm_mhz, load_power_w, load_temp_c;
+	struct ledger ledger;
 };
 
 /* Clock lost to a limit. */
@@ -136,6 +180,8 @@ struct episode {
 	double temp_c;             /* highest in it; NAN */
 };
 
+enum { PROCESS_SLOTS = 12 };
+
 struct process_fact {
 	uint32_t device;
 	uint32_t process;
@@ -148,6 +194,25 @@ struct process_fact {
 	/* Rounds in which it used the SMs while another process did, and did not. */
 	int64_t shared_rounds, solo_rounds;
 	double sm_pct_shared, sm_pct_solo; /* means in them; NAN */
+	/* Over time: from its first sample to the end of its last, the time that its
+	 * SM use amounts to (use x interval), the share of that in the same of all
+	 * processes on the device, and the mean use in equal parts of the device's
+	 * recording, NAN where it has no sample. */
+	int64_t first_ns, last_ns; /* FACT_UNKNOWN */
+	int64_t sm_ns;             /* FACT_UNKNOWN */
+	double sm_share;           /* 0..1; NAN */
+	double slot_pct[PROCESS_SLOTS];
+};
+
+/* A card that differs from the others of its kind in the same recording. */
+struct twin_fact {
+	uint32_t device;
+	enum metric metric;
+	bool under_load; /* in samples with util_pct of 50 and more; else over all */
+	double value;    /* its median */
+	double median;   /* of the medians of the cards of its kind */
+	double spread;   /* median distance from that, as a standard deviation */
+	int64_t twins;   /* cards of its kind, it included */
 };
 
 struct device_fact {
@@ -365,6 +430,7 @@ struct facts {
 	VEC(struct memory_fact) memory;
 	VEC(struct range_fact) ranges;
 	VEC(struct process_fact) processes;
+	VEC(struct twin_fact) twins;
 	struct arena arena;
 	struct timeline *timeline; /* events in memory, between the analyses; NULL after */
 };

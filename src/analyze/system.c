@@ -181,6 +181,28 @@ static void high_util_facts(const struct series *series, double limit_w, struct 
 	ret->high_util_sm_active_pct = median_of(active, count);
 }
 
+/* "At work": below, a clock says little of what the card can do. */
+static const double LOAD_UTIL_PCT = 50;
+
+static double load_median(const struct series *series, enum metric metric, int64_t *ret_count)
+{
+	OWN(own_freep) double *values = mem_alloc(series->count * sizeof(*values));
+	size_t count = 0;
+
+	for (size_t i = 0; i < series->count; i++)
+		if (series_at(series, METRIC_util_pct, i) >= LOAD_UTIL_PCT)
+			values[count++] = series_at(series, metric, i);
+	*ret_count = (int64_t)count;
+	return median_of(values, count);
+}
+
+static void load_facts(const struct series *series, struct system_facts *ret)
+{
+	ret->load_sm_mhz = load_median(series, METRIC_sm_mhz, &ret->load_samples);
+	ret->load_power_w = load_median(series, METRIC_power_w, &ret->load_samples);
+	ret->load_temp_c = load_median(series, METRIC_temp_c, &ret->load_samples);
+}
+
 static void job_facts(const struct series *series, struct system_facts *ret)
 {
 	OWN(own_freep) double *util = mem_alloc(series->count * sizeof(*util));
@@ -253,15 +275,49 @@ static void device_facts(const struct system *system, const struct session *sess
 		ret->metric[m] = stats_in(best_for(system, series, (enum metric)m), (enum metric)m);
 	limits = limits_of(system, ret, fact->device);
 	high_util_facts(series, limits.power_limit_w, ret);
+	load_facts(series, ret);
 	job_facts(series, ret);
 	if (series->col[METRIC_mem_used_bytes])
 		memory_growth(series->time_ns, series->col[METRIC_mem_used_bytes], series->count,
 			      &ret->mem_growth_bytes_s, &ret->mem_growth_bytes);
 	/* Other files of the device may have seen other stretches. */
-	for (size_t i = 0; i < system->series.count; i++)
-		if (of_board(&system->series.at[i], fact->device))
-			system_episodes(&system->series.at[i], &limits,
-					spacing_of(&system->series.at[i]), fact);
+	for (size_t i = 0; i < system->series.count; i++) {
+		const struct series *at = &system->series.at[i];
+		int64_t spacing_ns = spacing_of(at);
+
+		if (!of_board(at, fact->device))
+			continue;
+		system_episodes(at, &limits, spacing_ns, fact);
+		system_ledger(at, system_reference_mhz(at, &limits), spacing_ns, &ret->ledger);
+	}
+}
+
+/* Processes over the time that the device was looked at. */
+static void process_facts(const struct system *system, struct facts *facts)
+{
+	for (size_t i = 0; i < facts->processes.count; i++) {
+		struct process_fact *fact = &facts->processes.at[i];
+		const struct series *board = main_of(system, fact->device);
+		int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+
+		for (size_t k = 0; k < system->series.count; k++) {
+			const struct series *at = &system->series.at[k];
+
+			if (at->device != fact->device || !at->count ||
+			    (board && at->process == SESSION_NONE && at != board))
+				continue;
+			from_ns = at->time_ns[0] < from_ns ? at->time_ns[0] : from_ns;
+			to_ns = at->time_ns[at->count - 1] > to_ns ? at->time_ns[at->count - 1]
+								   : to_ns;
+		}
+		for (size_t k = 0; k < system->series.count; k++) {
+			const struct series *at = &system->series.at[k];
+
+			if (at->device == fact->device && at->process == fact->process)
+				process_use(at, from_ns, to_ns + 1, fact);
+		}
+	}
+	process_shares(facts);
 }
 
 int analyze_system(struct store *store, struct facts *facts, struct err *err)
@@ -276,6 +332,8 @@ int analyze_system(struct store *store, struct facts *facts, struct err *err)
 		for (size_t i = 0; i < facts->devices.count; i++)
 			device_facts(&system, session, &facts->devices.at[i]);
 		system_processes(system.series.at, system.series.count, facts);
+		process_facts(&system, facts);
+		system_twins(facts);
 	}
 	system_done(&system);
 	return status < 0 ? status : 0;

@@ -38,6 +38,16 @@ struct board_limits {
 void system_episodes(const struct series *series, const struct board_limits *limits,
 		     int64_t interval_ns, struct device_fact *fact);
 
+/* The clock that the board would run at: the highest that was seen, or that it
+ * can do if none was seen outside the limits. NAN unknown. */
+double system_reference_mhz(const struct series *series, const struct board_limits *limits);
+
+/* Time under each limit, added to the ledger. interval_ns: between samples;
+ * a stretch of more than GAP_INTERVALS of it was not observed. */
+enum { GAP_INTERVALS = 3 };
+void system_ledger(const struct series *series, double reference_mhz, int64_t interval_ns,
+		   struct ledger *ledger);
+
 /* What kind of job the utilisation shows; *ret_period in samples, 0 unless periodic. */
 enum job_character system_character(const double *util_pct, size_t count, size_t *ret_period);
 
@@ -47,3 +57,13 @@ void memory_growth(const int64_t *time_ns, const double *used_bytes, size_t coun
 
 /* process_fact for each process, and who shared a device. */
 void system_processes(const struct series *series, size_t count, struct facts *facts);
+
+/* How a process's use is spread over the device's recording [from_ns, to_ns),
+ * added to *fact. */
+void process_use(const struct series *series, int64_t from_ns, int64_t to_ns,
+		 struct process_fact *fact);
+/* Shares of each device's processes; after process_use of all series. */
+void process_shares(struct facts *facts);
+
+/* Cards that differ from the others of their name. */
+void system_twins(struct facts *facts);

@@ -232,18 +232,30 @@ static double reference_clock(const struct judge *judge)
 	return fmax(seen, judge->limits->max_sm_mhz);
 }
 
-void system_episodes(const struct series *series, const struct board_limits *limits,
-		     int64_t interval_ns, struct device_fact *fact)
+static struct judge judge_of(const struct series *series, const struct board_limits *limits)
 {
 	struct judge judge = { .series = series, .limits = limits };
-	enum why open = WHY_NONE;
-	size_t first = 0, last = 0;
 
 	judge.limits_reported = any_reported(series);
 	judge.highest_w =
 		series->count ? highest_in(series, METRIC_power_w, 0, series->count - 1) : NAN;
 	judge.reference_mhz = limits->highest_sm_mhz;
 	judge.reference_mhz = reference_clock(&judge);
+	return judge;
+}
+
+double system_reference_mhz(const struct series *series, const struct board_limits *limits)
+{
+	return judge_of(series, limits).reference_mhz;
+}
+
+void system_episodes(const struct series *series, const struct board_limits *limits,
+		     int64_t interval_ns, struct device_fact *fact)
+{
+	const struct judge judge = judge_of(series, limits);
+	enum why open = WHY_NONE;
+	size_t first = 0, last = 0;
+
 	for (size_t i = 0; i < series->count; i++) {
 		enum why why = why_at(&judge, i);
 

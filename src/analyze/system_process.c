@@ -69,7 +69,13 @@ static struct process_fact *fact_of(struct facts *facts, const struct series *se
 		.mem_growth_bytes = NAN,
 		.sm_pct_shared = NAN,
 		.sm_pct_solo = NAN,
+		.first_ns = FACT_UNKNOWN,
+		.last_ns = FACT_UNKNOWN,
+		.sm_ns = FACT_UNKNOWN,
+		.sm_share = NAN,
 	};
+	for (int i = 0; i < PROCESS_SLOTS; i++)
+		fact->slot_pct[i] = NAN;
 	return fact;
 }
 

@@ -477,3 +477,262 @@ Test(system, hostile_times_and_values_harm_nobody)
 	cr_assert_eq(facts->devices.at[0].system.samples, 60);
 	done(&bench, facts);
 }
+
+/* --- the throttle ledger --- */
+
+/* A second in which the power cap's counter moved by `cap_us`. */
+static void capped(struct bench *bench, double *total_us, double cap_us, double mhz)
+{
+	*total_us += cap_us;
+	second(bench, VALUES(METRIC_reason_power_cap_us, *total_us, METRIC_sm_mhz, mhz));
+}
+
+Test(system, the_ledger_has_seconds_and_lost_clock_by_reason)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+	const struct ledger *ledger;
+	double total_us = 1e9;
+
+	for (int i = 0; i < 10; i++)
+		capped(&bench, &total_us, 0, 2000);
+	for (int i = 0; i < 10; i++)
+		capped(&bench, &total_us, 1e6, 1500);
+	facts = facts_of(&bench);
+	ledger = &facts->devices.at[0].system.ledger;
+	cr_assert_eq(ledger->row[LIMIT_POWER].means, LEDGER_COUNTER);
+	cr_assert_eq(ledger->row[LIMIT_POWER].ns, 10000000000);
+	cr_assert_eq(ledger->observed_ns, 19000000000);
+	cr_assert_eq(ledger->reference_mhz, 2000);
+	/* The first limited second has 1750 MHz, the nine others 1500. */
+	cr_assert_eq(ledger->row[LIMIT_POWER].lost_ns, 125000000 + 9 * 250000000LL);
+	cr_assert_float_eq(ledger->row[LIMIT_POWER].mhz_lost, 475, 1e-6);
+	cr_assert_eq(ledger->row[LIMIT_HW_THERMAL].means, LEDGER_UNKNOWN);
+	done(&bench, facts);
+}
+
+Test(system, a_ledger_counts_through_a_gap_without_guessing_the_clock)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+	const struct ledger_row *row;
+	double total_us = 0;
+
+	for (int i = 0; i < 10; i++)
+		capped(&bench, &total_us, 0, 2000);
+	bench.now_ns += 60 * 1000000000LL;
+	capped(&bench, &total_us, 30e6, 1500);
+	facts = facts_of(&bench);
+	row = &facts->devices.at[0].system.ledger.row[LIMIT_POWER];
+	cr_assert_eq(row->ns, 30000000000);
+	cr_assert_eq(row->clocked_ns, 0);
+	cr_assert_eq(row->lost_ns, 0);
+	cr_assert(isnan(row->mhz_lost));
+	done(&bench, facts);
+}
+
+Test(system, a_counter_that_began_again_counts_from_there)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+	double total_us = 5e6;
+
+	capped(&bench, &total_us, 0, 2000);
+	capped(&bench, &total_us, 500000, 2000);
+	total_us = 0;
+	capped(&bench, &total_us, 200000, 2000);
+	capped(&bench, &total_us, 0, 2000);
+	facts = facts_of(&bench);
+	cr_assert_eq(facts->devices.at[0].system.ledger.row[LIMIT_POWER].ns, 700000000);
+	cr_assert_eq(facts->devices.at[0].system.ledger.resets, 1);
+	done(&bench, facts);
+}
+
+Test(system, a_ledger_says_by_what_means)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+	const struct ledger *ledger;
+
+	for (int i = 0; i < 5; i++)
+		second(&bench, VALUES(METRIC_power_violation_pct, 40, METRIC_clock_reasons, 0x40));
+	facts = facts_of(&bench);
+	ledger = &facts->devices.at[0].system.ledger;
+	cr_assert_eq(ledger->row[LIMIT_POWER].means, LEDGER_SHARE);
+	cr_assert_eq(ledger->row[LIMIT_POWER].ns, 1600000000);
+	cr_assert_eq(ledger->row[LIMIT_HW_THERMAL].means, LEDGER_SAMPLED);
+	cr_assert_eq(ledger->row[LIMIT_HW_THERMAL].ns, 4000000000);
+	cr_assert_eq(ledger->row[LIMIT_SW_THERMAL].means, LEDGER_SAMPLED);
+	cr_assert_eq(ledger->row[LIMIT_SW_THERMAL].ns, 0);
+	done(&bench, facts);
+}
+
+/* The definition, on counters in whole microseconds: limits of random length in
+ * milliseconds of random clock, one by one. */
+Test(system, ledgers_agree_with_a_count_of_milliseconds)
+{
+	static const enum metric counter[2] = { METRIC_reason_power_cap_us,
+						METRIC_reason_sw_thermal_us };
+
+	random_state = 3;
+	for (int round = 0; round < 40; round++) {
+		struct bench bench = bench_new();
+		struct facts *facts;
+		const struct ledger *ledger;
+		double total_us[2] = { 0 }, limited_ms[40][2] = { { 0 } }, mhz[40];
+		double expected_ns[2] = { 0 }, expected_lost[2] = { 0 };
+
+		for (int i = 0; i < 40; i++) {
+			struct sample sample = { .lane = bench.board, .time_ns = bench.now_ns };
+
+			mhz[i] = i ? 1000 + floor(900 * noise()) : 2000;
+			for (int k = 0; k < 2; k++) {
+				limited_ms[i][k] = noise() < 0.5 ? 0 : floor(1000 * noise());
+				total_us[k] += i ? 1000 * limited_ms[i][k] : 0;
+				sample_set(&sample, counter[k], total_us[k]);
+			}
+			sample_set(&sample, METRIC_sm_mhz, mhz[i]);
+			cr_assert_eq(sink_sample(&bench.store->sink, &sample, NULL), 0);
+			bench.now_ns += 1000000000;
+		}
+		for (int i = 1; i < 40; i++) {
+			double both = limited_ms[i][0] + limited_ms[i][1];
+			double lost = 1 - (mhz[i - 1] + mhz[i]) / 2 / 2000;
+
+			for (int k = 0; k < 2; k++) {
+				expected_ns[k] += 1e6 * limited_ms[i][k];
+				expected_lost[k] += 1e6 * limited_ms[i][k] * lost *
+						    (both > 1000 ? 1000 / both : 1);
+			}
+		}
+		facts = facts_of(&bench);
+		ledger = &facts->devices.at[0].system.ledger;
+		for (int k = 0; k < 2; k++) {
+			const struct ledger_row *row =
+				&ledger->row[k ? LIMIT_SW_THERMAL : LIMIT_POWER];
+
+			cr_assert_float_eq((double)row->ns, expected_ns[k], 100);
+			cr_assert_float_eq((double)row->lost_ns, expected_lost[k], 100);
+		}
+		done(&bench, facts);
+	}
+}
+
+/* --- processes over time --- */
+
+Test(system, shares_of_processes_agree_with_a_plain_sum)
+{
+	random_state = 11;
+	for (int round = 0; round < 20; round++) {
+		struct bench bench = bench_new();
+		struct facts *facts;
+		double sum[3] = { 0 }, slot[3][PROCESS_SLOTS] = { { 0 } }, all = 0;
+		int count[3][PROCESS_SLOTS] = { { 0 } };
+
+		for (int i = 0; i < 120; i++) {
+			for (int64_t pid = 0; pid < 3; pid++) {
+				double pct = floor(100 * noise());
+
+				/* The third comes late. */
+				if (pid == 2 && i < 60)
+					continue;
+				used(&bench, pid + 1, pct, i * 1000000000LL, "C");
+				sum[pid] += pct;
+				slot[pid][i * PROCESS_SLOTS / 120] += pct;
+				count[pid][i * PROCESS_SLOTS / 120]++;
+			}
+			second(&bench, VALUES(METRIC_power_w, 300));
+		}
+		facts = facts_of(&bench);
+		for (int i = 0; i < 3; i++)
+			all += sum[i];
+		cr_assert_eq(facts->processes.count, 3);
+		for (int i = 0; i < 3; i++) {
+			const struct process_fact *fact = &facts->processes.at[i];
+
+			cr_assert_float_eq((double)fact->sm_ns, sum[i] * 1e7, 10);
+			cr_assert_float_eq(fact->sm_share, sum[i] / all, 1e-6);
+			for (int k = 0; k < PROCESS_SLOTS; k++) {
+				cr_assert_eq(isnan(fact->slot_pct[k]), !count[i][k]);
+				if (count[i][k])
+					cr_assert_float_eq(fact->slot_pct[k],
+							   slot[i][k] / count[i][k], 1e-6);
+			}
+			cr_assert_eq(fact->first_ns, i == 2 ? 60000000000 : 0);
+			cr_assert_eq(fact->last_ns, 119000000000);
+		}
+		done(&bench, facts);
+	}
+}
+
+/* --- twins --- */
+
+/* `count` cards under load at these clocks, 20 samples each. */
+static struct facts *twins_of(struct bench *bench, const double *mhz, size_t count,
+			      const char *odd_name)
+{
+	struct session *session;
+
+	*bench = (struct bench){ .store = memory_store_new() };
+	session = bench->store->session;
+	bench->source = session_source(session, "nvml", "this machine");
+	for (size_t i = 0; i < count; i++) {
+		struct device device = { .scope = DEVICE_OF_SMI,
+					 .source = bench->source,
+					 .ordinal = (int64_t)i };
+		const char *name = odd_name && i == 0 ? odd_name : "NVIDIA H200";
+		struct lane lane = { .kind = LANE_BOARD,
+				     .source = bench->source,
+				     .process = SESSION_NONE,
+				     .context = -1,
+				     .stream = -1,
+				     .tid = -1 };
+
+		device.name = session_string(session, name, strlen(name));
+		lane.device = session_device(session, &device);
+		bench->board = session_lane(session, &lane);
+		bench->now_ns = 0;
+		for (int k = 0; k < 20; k++)
+			second(bench, VALUES(METRIC_util_pct, 99, METRIC_sm_mhz,
+					     mhz[i] + k % 3 * 15, METRIC_power_w, 600));
+	}
+	return facts_of(bench);
+}
+
+Test(system, one_of_eight_cards_that_is_slow_is_named)
+{
+	static const double mhz[] = { 1965, 1980, 1965, 1410, 1950, 1965, 1980, 1965 };
+	struct bench bench;
+	struct facts *facts = twins_of(&bench, mhz, 8, NULL);
+
+	cr_assert_eq(facts->twins.count, 1);
+	cr_assert_eq(facts->twins.at[0].device, 3);
+	cr_assert_eq(facts->twins.at[0].metric, METRIC_sm_mhz);
+	cr_assert(facts->twins.at[0].under_load);
+	cr_assert_eq(facts->twins.at[0].value, 1425);
+	cr_assert_eq(facts->twins.at[0].median, 1980);
+	cr_assert_eq(facts->twins.at[0].twins, 8);
+	done(&bench, facts);
+}
+
+Test(system, twins_that_scatter_or_are_too_few_or_of_another_name_name_nobody)
+{
+	static const double scatter[] = { 1965, 1700, 1550, 1410, 1800, 1900, 1500, 1620 };
+	static const double two[] = { 1965, 1410 };
+	static const double close[] = { 1965, 1965, 1965, 1965, 1950 };
+	static const double odd[] = { 1410, 1965, 1965, 1965 };
+	struct bench bench;
+	struct facts *facts = twins_of(&bench, scatter, 8, NULL);
+
+	cr_assert_eq(facts->twins.count, 0);
+	done(&bench, facts);
+	facts = twins_of(&bench, two, 2, NULL);
+	cr_assert_eq(facts->twins.count, 0);
+	done(&bench, facts);
+	facts = twins_of(&bench, close, 5, NULL);
+	cr_assert_eq(facts->twins.count, 0);
+	done(&bench, facts);
+	facts = twins_of(&bench, odd, 4, "NVIDIA L4");
+	cr_assert_eq(facts->twins.count, 0);
+	done(&bench, facts);
+}
