@@ -40,6 +40,48 @@ const char *present_character_name(enum job_character character)
 	return name[character];
 }
 
+static const char *means_name(enum ledger_means means)
+{
+	static const char *const name[] = {
+		[LEDGER_UNKNOWN] = "",
+		[LEDGER_COUNTER] = "counter",
+		[LEDGER_SHARE] = "share",
+		[LEDGER_SAMPLED] = "sampled",
+	};
+
+	return name[means];
+}
+
+/* A limit that was never in force is an honest zero; one that nobody told of is
+ * left out. */
+static void put_ledger(const struct ledger *ledger, struct json *json)
+{
+	if (!ledger->observed_ns)
+		return;
+	json_object(json, "ledger");
+	json_i64(json, "observed_ns", ledger->observed_ns);
+	put_f64(json, "reference_mhz", ledger->reference_mhz);
+	json_i64(json, "resets", ledger->resets);
+	json_array(json, "limits");
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		const struct ledger_row *row = &ledger->row[i];
+
+		if (row->means == LEDGER_UNKNOWN)
+			continue;
+		json_object(json, NULL);
+		json_text(json, "reason", limit_name((enum limit)i));
+		json_text(json, "means", means_name(row->means));
+		json_i64(json, "ns", row->ns);
+		json_i64(json, "clocked_ns", row->clocked_ns);
+		if (row->clocked_ns || !row->ns)
+			json_i64(json, "lost_ns", row->lost_ns);
+		put_f64(json, "mhz_lost", row->mhz_lost);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
+}
+
 static void put_system(const struct system_facts *system, struct json *json)
 {
 	json_object(json, "system");
@@ -58,6 +100,13 @@ static void put_system(const struct system_facts *system, struct json *json)
 		json_i64(json, "busy_samples", system->busy_samples);
 	put_f64(json, "mem_growth_bytes_s", system->mem_growth_bytes_s);
 	put_f64(json, "mem_growth_bytes", system->mem_growth_bytes);
+	if (system->load_samples) {
+		json_i64(json, "load_samples", system->load_samples);
+		put_f64(json, "load_sm_mhz", system->load_sm_mhz);
+		put_f64(json, "load_power_w", system->load_power_w);
+		put_f64(json, "load_temp_c", system->load_temp_c);
+	}
+	put_ledger(&system->ledger, json);
 	put_metrics(system, json);
 	json_end(json);
 }

@@ -199,6 +199,27 @@ static void put_ranges(const struct facts *facts, struct json *json)
 	json_end(json);
 }
 
+/* When and how much; equal parts of the recording without a sample are left out. */
+static void put_process_use(const struct process_fact *process, struct json *json)
+{
+	put_i64(json, "first_ns", process->first_ns);
+	put_i64(json, "last_ns", process->last_ns);
+	if (process->sm_ns == FACT_UNKNOWN)
+		return;
+	json_i64(json, "sm_ns", process->sm_ns);
+	put_f64(json, "sm_share", process->sm_share);
+	json_array(json, "slots");
+	for (int i = 0; i < PROCESS_SLOTS; i++) {
+		if (!isfinite(process->slot_pct[i]))
+			continue;
+		json_object(json, NULL);
+		json_i64(json, "slot", i);
+		json_f64(json, "sm_pct", process->slot_pct[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_processes(const struct facts *facts, struct json *json)
 {
 	const struct session *session = facts->session;
@@ -222,6 +243,31 @@ static void put_processes(const struct facts *facts, struct json *json)
 		put_f64(json, "sm_pct_max", process->sm_pct_max);
 		put_f64(json, "mem_bytes", process->mem_bytes);
 		put_f64(json, "mem_bytes_first", process->mem_bytes_first);
+		put_f64(json, "mem_growth_bytes_s", process->mem_growth_bytes_s);
+		put_f64(json, "mem_growth_bytes", process->mem_growth_bytes);
+		put_process_use(process, json);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+/* Cards that differ from the others of their name. */
+static void put_twins(const struct facts *facts, struct json *json)
+{
+	if (!facts->twins.count)
+		return;
+	json_array(json, "twins");
+	for (size_t i = 0; i < facts->twins.count; i++) {
+		const struct twin_fact *twin = &facts->twins.at[i];
+
+		json_object(json, NULL);
+		json_i64(json, "device", twin->device);
+		json_text(json, "metric", metric_name(twin->metric));
+		json_bool(json, "under_load", twin->under_load);
+		put_f64(json, "value", twin->value);
+		put_f64(json, "median", twin->median);
+		put_f64(json, "spread", twin->spread);
+		json_i64(json, "twins", twin->twins);
 		json_end(json);
 	}
 	json_end(json);
@@ -239,6 +285,7 @@ void present_json_tables(const struct facts *facts, struct json *json)
 	put_memory(facts, json);
 	put_ranges(facts, json);
 	put_processes(facts, json);
+	put_twins(facts, json);
 }
 
 static void put_texts(const char *const *at, size_t count, const char *key, struct json *json)

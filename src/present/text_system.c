@@ -185,21 +185,24 @@ void text_system(struct page *page, const struct facts *facts)
 			     aside);
 		print_metrics(page, &device->system);
 		print_character(page, &device->system);
+		text_ledger(page, &device->system.ledger);
 		print_episodes(page, device);
 	}
+	text_twins(page, facts);
 }
 
 static const struct column PROCESS_COLUMNS[] = {
-	{ N_("process"), false, true, 0 }, { N_("pid"), true, false, 0 },
-	{ N_("on"), false, false, 1 },     { N_("SM mean"), true, false, 0 },
-	{ N_("SM max"), true, false, 0 },  { N_("memory"), true, false, 0 },
-	{ N_("samples"), true, false, 2 },
+	{ N_("process"), false, true, 0 },    { N_("pid"), true, false, 0 },
+	{ N_("on"), false, false, 1 },        { N_("SM mean"), true, false, 0 },
+	{ N_("SM max"), true, false, 0 },     { N_("memory"), true, false, 0 },
+	{ N_("grew"), true, false, 2 },       { N_("share"), true, false, 0 },
+	{ N_("over time"), false, false, 3 }, { N_("samples"), true, false, 4 },
 };
 
 void text_processes(struct page *page, const struct facts *facts)
 {
 	const struct session *session = facts->session;
-	struct table table = { .columns = PROCESS_COLUMNS, .column_count = 7 };
+	struct table table = { .columns = PROCESS_COLUMNS, .column_count = 10 };
 
 	for (size_t i = 0; i < facts->processes.count && i < (size_t)page->top; i++) {
 		const struct process_fact *process = &facts->processes.at[i];
@@ -218,6 +221,9 @@ void text_processes(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_value(page, process->sm_pct_mean, "%"));
 		table_cell(&table, cell_value(page, process->sm_pct_max, "%"));
 		table_cell(&table, cell_bytes(page, process->mem_bytes));
+		table_cell(&table, cell_bytes(page, process->mem_growth_bytes));
+		table_cell(&table, cell_share(page, process->sm_share));
+		table_cell(&table, text_slots(page, process));
 		table_cell(&table, cell_count(page, process->samples));
 	}
 	if (!table.cells.count)
