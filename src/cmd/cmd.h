@@ -29,6 +29,7 @@ struct cmd {
 	X(top)        \
 	X(sql)        \
 	X(explain)    \
+	X(doctor)     \
 	X(completion) \
 	X(help)
 

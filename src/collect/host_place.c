@@ -30,6 +30,23 @@ static struct str root_mount(const char *mountinfo)
 	return last;
 }
 
+/* A root of its own block device in the first PID namespace is no container,
+ * whatever files lie about: virtual machines get made from container images,
+ * with their /.dockerenv. "ID PARENT DEV ROOT / OPTS ... - TYPE SOURCE OPTS" */
+static bool is_whole_machine(const struct tree *tree, const char *root_line)
+{
+	struct str head = root_line ? str_of(root_line) : (struct str){ 0 };
+	const char *source = root_line ? strstr(root_line, " - ") : NULL;
+
+	for (int i = 0; i < 3; i++)
+		(void)str_cut(&head, ' ');
+	if (!source || !str_is(str_cut(&head, ' '), "/"))
+		return false;
+	source += 3;
+	source += strcspn(source, " ");
+	return !strncmp(source, " /dev/", 6) && host_first_namespace(tree, "pid") == TRUTH_YES;
+}
+
 static enum runtime by_words(const char *text)
 {
 	static const struct {
@@ -81,6 +98,8 @@ static enum runtime find_runtime(const struct tree *tree)
 	const char *root_line = root.at ? arena_text(tree->arena, root.at, root.len) : NULL;
 	enum runtime found;
 
+	if (is_whole_machine(tree, root_line))
+		return RUNTIME_NONE;
 	if (tree_has(tree, "/run/.containerenv"))
 		return RUNTIME_PODMAN;
 	if (tree_has(tree, "/.dockerenv"))

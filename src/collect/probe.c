@@ -209,6 +209,16 @@ static void take(struct probe *probe, struct str key, struct str value)
 	}
 }
 
+void probe_none(struct probe *ret_probe)
+{
+	*ret_probe = (struct probe){ .cuda_init = PROBE_NOT_TRIED,
+				     .cuda_context = PROBE_NOT_TRIED,
+				     .activity = PROBE_NOT_TRIED,
+				     .counters = PROBE_NOT_TRIED,
+				     .pc_sampling = PROBE_NOT_TRIED,
+				     .pm_sampling = PROBE_NOT_TRIED };
+}
+
 int probe_run(const char *cupti, int64_t limit_ms, struct probe *ret_probe, struct err *err)
 {
 	struct asking asking = { .cupti = cupti };
@@ -216,12 +226,7 @@ int probe_run(const char *cupti, int64_t limit_ms, struct probe *ret_probe, stru
 	struct str rest;
 	int status;
 
-	*ret_probe = (struct probe){ .cuda_init = PROBE_NOT_TRIED,
-				     .cuda_context = PROBE_NOT_TRIED,
-				     .activity = PROBE_NOT_TRIED,
-				     .counters = PROBE_NOT_TRIED,
-				     .pc_sampling = PROBE_NOT_TRIED,
-				     .pm_sampling = PROBE_NOT_TRIED };
+	probe_none(ret_probe);
 	status = child_text(ask, &asking, limit_ms, &out, err);
 	rest = str_of(out.at ? out.at : "");
 	while (rest.at && rest.len) {

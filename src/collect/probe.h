@@ -26,6 +26,9 @@ struct probe {
 	char missing[64]; /* the library or function that was not there */
 };
 
+/* Nothing tried. */
+void probe_none(struct probe *ret_probe);
+
 /* `cupti` is the library to use. ERR_BUSY: no answer in time; ERR_IO: the
  * child died. What was learnt before stands in *ret_probe even then. */
 int probe_run(const char *cupti, int64_t limit_ms, struct probe *ret_probe, struct err *err);

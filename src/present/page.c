@@ -218,13 +218,11 @@ static size_t line_bytes(const char *text, int room)
 	return cells <= room || !best ? at : best;
 }
 
-void page_wrap(struct page *page, enum ink first_ink, const char *first, int indent, enum ink ink,
-	       const char *text)
+void page_flow(struct page *page, int indent, enum ink ink, const char *text)
 {
 	int room = page->columns - indent;
 
 	text = page_clean(page, text);
-	page_pad(page, first_ink, first, indent);
 	do {
 		size_t len = line_bytes(text, room), shown = len;
 
@@ -236,4 +234,11 @@ void page_wrap(struct page *page, enum ink first_ink, const char *first, int ind
 		if (*text)
 			page_pad(page, INK_PLAIN, "", indent);
 	} while (*text);
+}
+
+void page_wrap(struct page *page, enum ink first_ink, const char *first, int indent, enum ink ink,
+	       const char *text)
+{
+	page_pad(page, first_ink, first, indent);
+	page_flow(page, indent, ink, text);
 }

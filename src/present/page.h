@@ -56,6 +56,10 @@ void page_pad(struct page *page, enum ink ink, const char *text, int width);
 void page_wrap(struct page *page, enum ink first_ink, const char *first, int indent, enum ink ink,
 	       const char *text);
 
+/* `text` wrapped from where the line stands, `indent` cells in; so that what is
+ * at the left can have several inks. */
+void page_flow(struct page *page, int indent, enum ink ink, const char *text);
+
 struct column {
 	const char *heading; /* marked N_ */
 	bool right;

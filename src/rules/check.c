@@ -19,12 +19,12 @@ static const struct {
 	enum place place;
 	const char *name, *title;
 } PLACES[] = {
-	{ PLACE_BARE, "bare", N_("bare metal") },
-	{ PLACE_VM, "vm", N_("virtual machine") },
+	{ PLACE_BARE, "bare", N_("Bare metal") },
+	{ PLACE_VM, "vm", N_("Virtual machine") },
 	{ PLACE_DOCKER, "docker", N_("Docker container") },
 	{ PLACE_PODMAN, "podman", N_("Podman container") },
 	{ PLACE_POD, "kubernetes", N_("Kubernetes pod") },
-	{ PLACE_CONTAINER, "container", N_("container") },
+	{ PLACE_CONTAINER, "container", N_("Container") },
 	{ PLACE_SLURM, "slurm", N_("Slurm job") },
 	{ PLACE_WSL, "wsl", N_("WSL 2") },
 };

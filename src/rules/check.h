@@ -100,5 +100,7 @@ struct checkup {
 
 void checks_run(const struct scene *scene, struct checkup *ret_checkup);
 void checkup_done(struct checkup *checkup);
+/* The libcupti that would be loaded here; NULL if none fits the driver. */
+const char *check_cupti(const struct scene *scene);
 /* Is everything possible and nothing wrong? */
 bool checkup_is_fine(const struct checkup *checkup);

@@ -52,6 +52,13 @@ static const struct host_cupti *cupti_of(const struct scene *scene)
 	return NULL;
 }
 
+const char *check_cupti(const struct scene *scene)
+{
+	const struct host_cupti *cupti = cupti_of(scene);
+
+	return cupti ? cupti->path : NULL;
+}
+
 static void need_cupti(const struct scene *scene, struct diagnosis *diagnosis)
 {
 	enum place place = place_of(scene->host);
