@@ -1,9 +1,11 @@
 #include "present/prometheus.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "know/know.h"
 #include "present/prometheus_line.h"
 #include "present/prometheus_part.h"
 
@@ -108,6 +110,24 @@ static bool same_bus(const char *board, const char *fault)
 	return len && !strncasecmp(board, fault, len) && (!board[len] || board[len] == '.');
 }
 
+/* "fatal", "error", "warn" or "info", so that an alert need not list numbers; ""
+ * for a number that nobody has described. */
+static const char *severity(uint32_t xid)
+{
+	struct know_hits hits;
+	const char *column, *value;
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "Xid %u", xid);
+	if (know_find(text, &hits, NULL) < 0 || !hits.exact)
+		return "";
+	for (size_t i = 0; know_field(&hits.at[0], i, &column, &value); i++) {
+		if (!strcmp(column, "severity") && value)
+			return value;
+	}
+	return "";
+}
+
 static void xid_labels(const struct snapshot *snapshot, const struct prometheus_xid *xid,
 		       struct prom_labels *ret)
 {
@@ -124,6 +144,7 @@ static void xid_labels(const struct snapshot *snapshot, const struct prometheus_
 	else
 		prom_labels_text(ret, "pci_bus", xid->pci_bus);
 	prom_labels_i64(ret, "xid", xid->xid);
+	prom_labels_text(ret, "severity", severity(xid->xid));
 }
 
 static void put_xids(struct prom *prom, const struct prometheus_input *input, bool times)

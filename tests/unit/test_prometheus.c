@@ -241,21 +241,25 @@ Test(prometheus, faults_find_their_card_with_and_without_function)
 	static const struct prometheus_xid xids[] = {
 		{ "0000:80:00", 79, 2, 1700000000500000000 },
 		{ "0000:99:00.0", 31, 1, 1700000001000000000 },
+		{ "0000:80:00.0", 99999, 1, 1700000001000000000 },
 	};
 	struct snapshot snapshot = { 0 };
-	struct prometheus_input input = { .snapshot = &snapshot, .xids = xids, .xid_count = 2 };
+	struct prometheus_input input = { .snapshot = &snapshot, .xids = xids, .xid_count = 3 };
 	char *text;
 
 	made_busy(&snapshot, 1, 0);
 	text = write_it(&input, (struct prometheus_opts){ 0 });
-	cr_expect(has_line(text, "sonde_gpu_xid_errors_total{" CARD_0 ",xid=\"79\"} 2"), "%s",
-		  text);
-	cr_expect(has_line(text, "sonde_gpu_xid_last_timestamp_seconds{" CARD_0
-				 ",xid=\"79\"} 1700000000.5"),
+	cr_expect(has_line(text, "sonde_gpu_xid_errors_total{" CARD_0
+				 ",xid=\"79\",severity=\"fatal\"} 2"),
 		  "%s", text);
-	cr_expect(
-		has_line(text, "sonde_gpu_xid_errors_total{pci_bus=\"0000:99:00.0\",xid=\"31\"} 1"),
-		"%s", text);
+	cr_expect(has_line(text, "sonde_gpu_xid_last_timestamp_seconds{" CARD_0
+				 ",xid=\"79\",severity=\"fatal\"} 1700000000.5"),
+		  "%s", text);
+	cr_expect(has_line(text, "sonde_gpu_xid_errors_total{pci_bus=\"0000:99:00.0\",xid=\"31\","
+				 "severity=\"error\"} 1"),
+		  "%s", text);
+	cr_expect(has_line(text, "sonde_gpu_xid_errors_total{" CARD_0 ",xid=\"99999\"} 1"), "%s",
+		  text);
 	free(text);
 	snapshot_done(&snapshot);
 }
