@@ -13,3 +13,16 @@ endfunction()
 puppet_nvml(puppet_nvml ${FAKE_DIR} -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/fake/nvml.map)
 puppet_nvml(puppet_nvml_old ${FAKE_DIR}/old
 	-Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/fake/nvml_old.map)
+
+# Records what a program asks the library: LD_AUDIT=.../librecord-nvml.so.
+add_library(record_nvml MODULE EXCLUDE_FROM_ALL tests/fake/record_nvml.c)
+target_include_directories(record_nvml PRIVATE tests)
+set_target_properties(record_nvml PROPERTIES OUTPUT_NAME record-nvml
+	LIBRARY_OUTPUT_DIRECTORY ${FAKE_DIR})
+add_dependencies(tests record_nvml)
+
+add_executable(collect_dump EXCLUDE_FROM_ALL tests/fake/collect_dump.c)
+target_link_libraries(collect_dump PRIVATE collect)
+add_dependencies(tests collect_dump)
+add_test(NAME nvml_record_replay COMMAND ${CMAKE_SOURCE_DIR}/tests/fake/check_replay.sh
+	${FAKE_DIR} $<TARGET_FILE:collect_dump>)

@@ -7,6 +7,9 @@
  * where the clock reasons of a board changed, MARK_TEXT where a board was lost,
  * came back, or its counters started again. Times are UTC ns.
  *
+ * Names of processes are not its business: whoever knows them (proc.h) completes
+ * session->processes rows of this source.
+ *
  * One sampler for one sink; when a recording goes on in another file, end it
  * and make another.
  */

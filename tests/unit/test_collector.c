@@ -346,3 +346,202 @@ Test(collector, no_permission_is_not_not_supported)
 	snapshot_done(&snapshot);
 	world_done(&world);
 }
+
+static int spare(pid_t pid, int signal)
+{
+	(void)pid;
+	(void)signal;
+	return 0;
+}
+
+Test(collector, a_hung_driver_costs_one_deadline_and_one_child)
+{
+	struct world world = { .opts.deadline_ns = 300000000 };
+	struct collector *collector = open_world(&world, "@h200.nvml");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+	pid_t first = collector_pid(collector);
+
+	take(collector, &snapshot);
+	world_set(&world, "@h200.nvml\nhang nvmlDeviceGetPowerUsage\n");
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_BUSY);
+	cr_assert_not_null(strstr(err.line, "gave no answer within 0.3 s"), "%s", err.line);
+	cr_assert_eq(collector_state(collector), COLLECTOR_HUNG);
+	cr_assert_eq(collector_hung(collector), 1);
+	cr_assert_eq(kill(first, 0), -1, "the child is gone");
+	cr_assert_eq(snapshot.boards.count, 1, "the last snapshot stays");
+	world_set(&world, "@h200.nvml\n");
+	take(collector, &snapshot);
+	cr_assert_eq(collector_state(collector), COLLECTOR_OK);
+	cr_assert_eq(collector_started(collector), 2);
+	cr_assert_eq(snapshot.generation, 1, "counters may have started again");
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, children_that_hang_again_and_again_are_not_replaced_at_once)
+{
+	struct world world = { .opts.deadline_ns = 50000000 };
+	struct collector *collector = open_world(&world, "hang nvmlInit_v2\ngpu\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_BUSY);
+	cr_assert_eq(collector_started(collector), 2);
+	collector_close(collector);
+	world_done(&world);
+}
+
+Test(collector, a_child_that_cannot_be_killed_is_abandoned_and_not_replaced)
+{
+	struct world world = { .opts.deadline_ns = 100000000, .opts.kill = spare };
+	struct collector *collector =
+		open_world(&world, "hang nvmlDeviceGetUtilizationRates\ngpu\nuuid GPU-x\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+	pid_t stuck = collector_pid(collector);
+
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_BUSY);
+	cr_assert_eq(collector_state(collector), COLLECTOR_ABANDONED);
+	cr_assert_not_null(strstr(err.line, "can't be ended"), "%s", err.line);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_BUSY);
+	cr_assert_eq(collector_started(collector), 1);
+	cr_assert_eq(collector_hung(collector), 1);
+	/* What it hung on ends. */
+	cr_assert_eq(kill(stuck, SIGKILL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)stuck, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	world_set(&world, "gpu\nuuid GPU-x\n");
+	take(collector, &snapshot);
+	cr_assert_eq(collector_started(collector), 2);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, a_crash_in_the_library_is_not_ours)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "crash nvmlDeviceGetName\ngpu\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_IO);
+	cr_assert_eq(collector_state(collector), COLLECTOR_DIED);
+	world_set(&world, "gpu\nuuid GPU-x\n");
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 1);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, a_lost_card_keeps_its_name_and_comes_back)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\ngpu\nlike 0\nuuid GPU-b\n");
+	struct snapshot snapshot = { 0 };
+
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 2);
+	world_set(&world, "@h200.nvml\nlost\ngpu\nlike 0\nlost 15\nuuid GPU-b\n");
+	world_set(&world, "@h200.nvml\ngpu\nlike 0\nlost 15\nuuid GPU-b\n");
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.at[0].state, BOARD_OK);
+	cr_assert_eq(snapshot.boards.at[1].state, BOARD_LOST);
+	cr_assert_eq(snapshot.boards.at[1].status, 15);
+	expect_none(&snapshot.boards.at[1], METRIC_power_w, ORIGIN_LOST);
+	expect_none(&snapshot.boards.at[1], METRIC_power_limit_w, ORIGIN_LOST);
+	cr_assert_str_eq(snapshot.boards.at[1].uuid, "GPU-b");
+	world_set(&world, "@h200.nvml\ngpu\nlike 0\nuuid GPU-b\n");
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.at[1].state, BOARD_OK);
+	expect(&snapshot.boards.at[1], METRIC_power_w, 412);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, a_card_that_is_no_longer_listed_is_shown_as_gone)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\ngpu\nlike 0\nuuid GPU-b\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	take(collector, &snapshot);
+	world_set(&world, "@h200.nvml\n");
+	cr_assert_eq(collector_ask(collector, COLLECT_ALL | COLLECT_FRESH, &err), 0);
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 2);
+	cr_assert_eq(snapshot.boards.at[1].state, BOARD_GONE);
+	cr_assert_str_eq(snapshot.boards.at[1].uuid, "GPU-b");
+	expect_none(&snapshot.boards.at[1], METRIC_power_w, ORIGIN_LOST);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, no_driver_is_told_with_the_drivers_number)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "nvmlInit_v2 !18\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_MISSING);
+	cr_assert_eq(collector_state(collector), COLLECTOR_NO_DRIVER);
+	cr_assert_eq(collector_status(collector), 18);
+	cr_assert_str_eq(err.line,
+			 "NVML: the library and the loaded driver differ in version (18)");
+	/* Asked again at once the answer is the same, without another child. */
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_MISSING);
+	cr_assert_eq(collector_started(collector), 1);
+	collector_close(collector);
+	world.opts.library = "/no/such/library.so";
+	cr_assert_eq(collector_open(&world.opts, &collector, &err), 0);
+	cr_assert_eq(collector_take(collector, &snapshot, &err), ERR_MISSING);
+	cr_assert_eq(collector_status(collector), 12);
+	cr_assert_not_null(strstr(err.line, "/no/such/library.so"), "%s", err.line);
+	collector_close(collector);
+	world_done(&world);
+}
+
+Test(collector, counters_that_go_backwards_begin_a_new_generation)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\nfield 197 5000\n");
+	struct snapshot snapshot = { 0 };
+
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.generation, 0);
+	world_set(&world, "@h200.nvml\nfield 197 10\n");
+	take(collector, &snapshot);
+	cr_assert_gt(snapshot.generation, 0);
+	expect_none(&snapshot.boards.at[0], METRIC_pcie_tx_bytes_s, ORIGIN_PENDING);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, signals_for_the_program_do_not_end_the_child)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\n");
+	struct snapshot snapshot = { 0 };
+	pid_t child = collector_pid(collector);
+
+	take(collector, &snapshot);
+	cr_assert_eq(kill(child, SIGINT), 0);
+	cr_assert_eq(kill(child, SIGTERM), 0);
+	cr_assert_eq(kill(child, SIGHUP), 0);
+	take(collector, &snapshot);
+	cr_assert_eq(collector_pid(collector), child);
+	collector_close(collector);
+	cr_assert_eq(kill(child, 0), -1);
+	cr_assert_eq(errno, ESRCH);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
