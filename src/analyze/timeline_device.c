@@ -15,11 +15,18 @@ const int64_t SMALL_KERNEL_NS = 10000;
 
 enum { GROUP_KERNEL, GROUP_COPY, GROUP_COLLECTIVE };
 
+/* What is counted of a kernel in the pass: a kernel_fact has much more, and ten
+ * million kernels in turn would have all of it out of the cache. */
+struct kernel_sum {
+	int64_t count, launched, sum_ns, min_ns, max_ns;
+};
+
 struct pass {
 	struct timeline *timeline;
 	struct device_fact *fact;
-	uint32_t *slot;         /* kernel fact + 1 by key */
-	const bool *collective; /* by key */
+	struct kernel_sum *sums; /* by key */
+	VEC(uint32_t) keys;      /* as they came */
+	const bool *collective;  /* by key */
 	struct cover busy, kernel, copy, collective_cover;
 	struct overlap streams, copy_kernel, collective_other;
 	struct quantiles kernel_ns, delay_ns;
@@ -27,28 +34,28 @@ struct pass {
 	size_t queued_count;
 };
 
-static struct kernel_fact *kernel_for(struct pass *pass, struct facts *facts, uint32_t key)
+static void kernel_add(struct pass *pass, uint32_t key, int64_t ns, bool launched)
 {
-	struct kernel_fact *kernel;
+	struct kernel_sum *sum = &pass->sums[key];
 
-	if (pass->slot[key])
-		return &facts->kernels.at[pass->slot[key] - 1];
-	kernel = VEC_ADD(&facts->kernels);
-	kernel->key = key;
-	kernel->device = pass->fact->device;
-	kernel->min_ns = INT64_MAX;
-	kernel->collective = pass->collective[key];
-	pass->slot[key] = (uint32_t)facts->kernels.count;
-	return kernel;
+	if (!sum->count++) {
+		*VEC_ADD(&pass->keys) = key;
+		sum->min_ns = INT64_MAX;
+	}
+	sum->launched += launched;
+	sum->sum_ns = add_ns(sum->sum_ns, ns);
+	if (ns < sum->min_ns)
+		sum->min_ns = ns;
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
 }
 
-static void pass_kernel(struct pass *pass, struct facts *facts, uint32_t op)
+static void pass_kernel(struct pass *pass, uint32_t op)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_calls *calls = &pass->timeline->calls;
 	int64_t start = ops->start[op], end = ops->end[op], ns = end - start;
 	uint32_t key = ops->key[op], call = ops->call[op];
-	struct kernel_fact *kernel;
 
 	pass->fact->kernel_count++;
 	pass->fact->kernel_sum_ns = add_ns(pass->fact->kernel_sum_ns, ns);
@@ -67,20 +74,13 @@ static void pass_kernel(struct pass *pass, struct facts *facts, uint32_t op)
 	}
 	if (key >= pass->timeline->session->keys.count)
 		return;
-	kernel = kernel_for(pass, facts, key);
-	kernel->count++;
-	kernel->sum_ns = add_ns(kernel->sum_ns, ns);
-	kernel->coverage += call < TL_BEFORE;
-	if (ns < kernel->min_ns)
-		kernel->min_ns = ns;
-	if (ns > kernel->max_ns)
-		kernel->max_ns = ns;
-	if (kernel->collective)
+	kernel_add(pass, key, ns, call < TL_BEFORE);
+	if (pass->collective[key])
 		cover_add(&pass->collective_cover, start, end);
-	overlap_add(&pass->collective_other, kernel->collective, start, end);
+	overlap_add(&pass->collective_other, pass->collective[key], start, end);
 }
 
-static void pass_op(struct pass *pass, struct facts *facts, uint32_t op)
+static void pass_op(struct pass *pass, uint32_t op)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_segment *segment = op_segment(pass->timeline, op);
@@ -91,7 +91,7 @@ static void pass_op(struct pass *pass, struct facts *facts, uint32_t op)
 	overlap_add(&pass->streams, segment->lane, start, end);
 	switch (segment->kind) {
 	case STORE_kernel:
-		pass_kernel(pass, facts, op);
+		pass_kernel(pass, op);
 		break;
 	case STORE_memcpy:
 		pass->fact->memcpy_count++;
@@ -232,8 +232,33 @@ static void device_window(const struct timeline *timeline, uint32_t index, struc
 	fact->span_ns = last - first;
 }
 
-static void pass_finish(struct pass *pass, const struct tl_device *device, struct facts *facts,
-			size_t first_kernel)
+static void kernels_finish(struct pass *pass, struct facts *facts)
+{
+	const struct device_fact *fact = pass->fact;
+
+	for (size_t i = 0; i < pass->keys.count; i++) {
+		uint32_t key = pass->keys.at[i];
+		const struct kernel_sum *sum = &pass->sums[key];
+		struct kernel_fact *kernel = VEC_ADD(&facts->kernels);
+
+		kernel->key = key;
+		kernel->device = fact->device;
+		kernel->collective = pass->collective[key];
+		kernel->count = sum->count;
+		kernel->sum_ns = sum->sum_ns;
+		kernel->min_ns = sum->min_ns;
+		kernel->max_ns = sum->max_ns;
+		kernel->mean_ns = sum->sum_ns / sum->count;
+		kernel->coverage = (double)sum->launched / (double)sum->count;
+		kernel->share = fact->kernel_sum_ns
+					? (double)sum->sum_ns / (double)fact->kernel_sum_ns
+					: NAN;
+	}
+	VEC_DONE(&pass->keys);
+	free(pass->sums);
+}
+
+static void pass_finish(struct pass *pass, const struct tl_device *device)
 {
 	struct device_fact *fact = pass->fact;
 
@@ -259,15 +284,6 @@ static void pass_finish(struct pass *pass, const struct tl_device *device, struc
 				queue_depth_max(pass->timeline, device, pass->queued_count);
 		if (fact->span_ns > 0)
 			fact->queue_mean = (double)pass->queued_ns / (double)fact->span_ns;
-	}
-	for (size_t i = first_kernel; i < facts->kernels.count; i++) {
-		struct kernel_fact *kernel = &facts->kernels.at[i];
-
-		kernel->mean_ns = kernel->sum_ns / kernel->count;
-		kernel->coverage /= (double)kernel->count;
-		kernel->share = fact->kernel_sum_ns
-					? (double)kernel->sum_ns / (double)fact->kernel_sum_ns
-					: NAN;
 	}
 	quantiles_done(&pass->kernel_ns);
 	quantiles_done(&pass->delay_ns);
@@ -334,22 +350,21 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	const struct tl_device *device = &timeline->devices[index];
 	struct device_fact *fact = &facts->devices.at[index];
 	struct pass pass = { .timeline = timeline, .fact = fact, .collective = collective };
-	size_t first_kernel = facts->kernels.count;
 	int64_t last;
 
-	pass.slot = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.slot));
+	pass.sums = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.sums));
 	fact->has_timeline = true;
 	last = ops->end[device_op(device, 0)];
 	for (size_t i = 0; i < device->count; i++) {
-		pass_op(&pass, facts, device_op(device, i));
+		pass_op(&pass, device_op(device, i));
 		if (ops->end[device_op(device, i)] > last)
 			last = ops->end[device_op(device, i)];
 	}
 	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
-	pass_finish(&pass, device, facts, first_kernel);
+	pass_finish(&pass, device);
+	kernels_finish(&pass, facts);
 	launch_times(timeline, index, fact);
 	copy_facts(timeline, index, facts);
-	free(pass.slot);
 }
 
 void device_times(struct timeline *timeline, struct facts *facts)
