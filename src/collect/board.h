@@ -79,9 +79,7 @@ struct board {
 	int32_t status;               /* NVML's number of the failure that made it LOST; else 0 */
 	bool gpm;                     /* this card has GPM */
 	struct sample sample;         /* lane 0, time_ns as snapshot.utc_ns */
-	/* enum origin. Of proc_sm_pct and the like: whether the card tells the use
-	 * of its processes. If it does, a process without a value had none. */
-	uint8_t origin[METRIC_COUNT];
+	uint8_t origin[METRIC_COUNT]; /* enum origin */
 };
 
 enum process_kind {
@@ -96,7 +94,9 @@ struct board_process {
 	uint32_t kinds; /* enum process_kind, or-ed; 0: only seen in the use samples */
 	int64_t pid;    /* as the driver says it: of the host's PID namespace */
 	int32_t gpu_instance, compute_instance; /* -1 none */
-	/* proc_* metrics: memory, and use since the round before. */
+	/* proc_* metrics: memory, and use since the round before or in the last
+	 * second, whichever is longer; 0 of who did nothing, absent where the card
+	 * does not tell (MIG). */
 	struct sample sample;
 };
 

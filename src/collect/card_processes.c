@@ -253,6 +253,7 @@ void card_ask_processes(struct cards *cards, uint32_t place, struct snapshot *sn
 {
 	struct card *card = &cards->at.at[place];
 	size_t from = snapshot->processes.count;
+	uint64_t second_ago_us = (uint64_t)(cards->utc_ns / 1000) - 1000000;
 	int status;
 
 	if (card->owner) {
@@ -265,8 +266,10 @@ void card_ask_processes(struct cards *cards, uint32_t place, struct snapshot *sn
 		(void)ask_list(cards, place, kind, snapshot, from);
 	if (card->owner || card->board.mig_mode > 0)
 		return; /* the use of processes is not known with MIG */
-	if (!card->use_seen_us)
-		card->use_seen_us = (uint64_t)(cards->utc_ns / 1000) - 1000000;
+	/* The driver renews these rows a few times a second at most. Asked again
+	 * before it did, it has nothing new: that is no rest. */
+	if (!card->use_seen_us || card->use_seen_us > second_ago_us)
+		card->use_seen_us = second_ago_us;
 	status = card->use_old ? NVML_NO_FUNCTION : ask_use(cards, card, snapshot, from);
 	if (card_is_final(status) || status == NVML_INVALID) {
 		card->use_old = true;

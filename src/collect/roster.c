@@ -135,7 +135,8 @@ static int64_t process_idle(struct roster *roster, const struct snapshot *snapsh
 	const struct board *board = &snapshot->boards.at[process->board];
 	int64_t now_ns = snapshot->monotonic_ns;
 	struct worker *worker = find_worker(roster, board, process->pid, proc->start_ticks, now_ns);
-	bool told = origin_has((enum origin)board->origin[METRIC_proc_sm_pct]);
+	double sm_pct;
+	bool told = sample_get(&process->sample, METRIC_proc_sm_pct, &sm_pct);
 	int64_t idle_ns, age_ns = snapshot->utc_ns - proc->start_utc_ns;
 
 	if (at_work(process) || !told)

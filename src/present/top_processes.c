@@ -46,16 +46,14 @@ static const char *kind_cell(uint32_t kinds)
 	return kinds & PROCESS_GRAPHICS ? "G" : "-";
 }
 
-/* A process that a card, which tells use, does not mention has none. */
 static const char *sm_cell(struct page *page, const struct top_view *view,
 			   const struct roster_row *row)
 {
-	const struct board *board = &view->snapshot->boards.at[row->board];
 	double pct;
 
-	if (sample_get(&seen(view, row)->sample, METRIC_proc_sm_pct, &pct))
-		return page_printf(page, "%.0f %%", pct);
-	return origin_has((enum origin)board->origin[METRIC_proc_sm_pct]) ? "0 %" : "-";
+	return sample_get(&seen(view, row)->sample, METRIC_proc_sm_pct, &pct)
+		       ? page_printf(page, "%.0f %%", pct)
+		       : "-";
 }
 
 /* The folder of a program tells little. */

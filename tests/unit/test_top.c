@@ -100,7 +100,6 @@ static struct board *add_card(const char *name, double util, double power_w, dou
 	put(board, METRIC_temp_c, 56, ORIGIN_NVML);
 	put(board, METRIC_mem_used_bytes, 61.2 * 1073741824, ORIGIN_NVML);
 	put(board, METRIC_mem_total_bytes, 141.0 * 1073741824, ORIGIN_NVML);
-	board->origin[METRIC_proc_sm_pct] = ORIGIN_NVML;
 	return board;
 }
 
@@ -188,7 +187,7 @@ Test(top, two_share_a_card_and_one_only_holds_memory)
 
 	add_gpm(board, 12, 4);
 	add_row(0, 4711, 12.5, 40, "bob", "./serve");
-	holder = add_row(0, 40213, 40.0, -1, "a_user_with_a_long_name", "python notebook.py");
+	holder = add_row(0, 40213, 40.0, 0, "a_user_with_a_long_name", "python notebook.py");
 	holder->idle_ns = 14 * (int64_t)SECOND;
 	memcpy(holder->proc.pod, "nb-0", 5);
 	memcpy(holder->proc.namespace, "team-a", 7);
@@ -240,7 +239,6 @@ Test(top, mig_instances_stand_below_their_card)
 	card->mig_mode = 1;
 	card->sample.have[METRIC_util_pct / 64] &= ~((uint64_t)1 << (METRIC_util_pct % 64));
 	card->origin[METRIC_util_pct] = ORIGIN_NOT_SUPPORTED;
-	card->origin[METRIC_proc_sm_pct] = ORIGIN_NOT_SUPPORTED;
 	for (int i = 0; i < 2; i++) {
 		instance = add_board("NVIDIA H100 80GB HBM3 MIG 3g.40gb");
 		instance->index = (uint32_t)i;
@@ -429,6 +427,7 @@ Test(roster, a_holder_is_at_rest_since_it_was_last_seen_at_work)
 	add_process(0, 1, 1);
 	add_process(0, 2, 1);
 	sample_set(&snapshot.processes.at[0].sample, METRIC_proc_sm_pct, 90);
+	sample_set(&snapshot.processes.at[1].sample, METRIC_proc_sm_pct, 0);
 	got = round_at(roster, 0);
 	cr_assert_eq(got[0].idle_ns, 0);
 	cr_assert_eq(got[1].idle_ns, 1, "only just seen");
@@ -439,7 +438,7 @@ Test(roster, a_holder_is_at_rest_since_it_was_last_seen_at_work)
 	sample_set(&snapshot.processes.at[1].sample, METRIC_proc_enc_pct, 5);
 	got = round_at(roster, 13);
 	cr_assert_eq(got[1].idle_ns, 0, "the encoder is work too");
-	memset(&snapshot.processes.at[1].sample, 0, sizeof(struct sample));
+	sample_set(&snapshot.processes.at[1].sample, METRIC_proc_enc_pct, 0);
 	got = round_at(roster, 16);
 	cr_assert_eq(got[1].idle_ns, 3 * (int64_t)SECOND);
 }
@@ -451,6 +450,7 @@ Test(roster, the_ring_of_the_driver_reaches_back)
 
 	add_card("a", 0, 60, 400);
 	add_process(0, 1, 1);
+	sample_set(&snapshot.processes.at[0].sample, METRIC_proc_sm_pct, 0);
 	for (int i = 0; i < 70; i++)
 		*VEC_ADD(&snapshot.points) =
 			(struct ring_point){ .metric = METRIC_util_pct,
@@ -473,7 +473,7 @@ Test(roster, what_nobody_measured_is_not_idle)
 {
 	OWN(roster_freep) struct roster *roster = roster_new(NULL);
 
-	add_card("a", 50, 60, 400)->origin[METRIC_proc_sm_pct] = ORIGIN_NOT_SUPPORTED;
+	add_card("a", 50, 60, 400);
 	add_board("b")->origin[METRIC_util_pct] = ORIGIN_NOT_SUPPORTED;
 	add_process(0, 1, 1);
 	add_process(1, 2, 1);
