@@ -30,6 +30,7 @@ struct top_args {
 	const char *color;
 	const char *nvml;
 	const char *root;
+	int deadline_ms;
 };
 
 static const struct opt top_opts[] = {
@@ -49,6 +50,7 @@ static const struct opt top_opts[] = {
 		   N_("auto: on a terminal, unless NO_COLOR is set")),
 	OPT_STRING(struct top_args, nvml, 0, "nvml", "FILE", NULL),
 	OPT_STRING(struct top_args, root, 0, "root", "FOLDER", NULL),
+	OPT_INT(struct top_args, deadline_ms, 0, "deadline-ms", "N", NULL),
 	OPT_END,
 };
 
@@ -78,6 +80,7 @@ static int top_open(struct top *top, struct err *err)
 	struct collector_opts opts = { .library = top->args->nvml,
 				       .root = top->args->root,
 				       .groups = GROUPS,
+				       .deadline_ns = (int64_t)top->args->deadline_ms * 1000000,
 				       .wake = top->args->wake };
 
 	top->root = top->args->root ? top->args->root : "";
