@@ -22,6 +22,13 @@ if(CRITERION_LIB)
 	endforeach()
 endif()
 
+# Our declarations of NVIDIA's structs against the real ones, where those are.
+find_path(CUPTI_INCLUDE cupti_pmsampling.h PATHS /usr/local/cuda/include
+	/usr/local/cuda/extras/CUPTI/include)
+if(CUPTI_INCLUDE AND TARGET test_probe_layout)
+	target_include_directories(test_probe_layout SYSTEM PRIVATE ${CUPTI_INCLUDE})
+endif()
+
 # tests/fuzz/fuzz_X.c defines LLVMFuzzerTestOneInput; without libFuzzer it
 # replays its corpus in tests/fuzz/corpus/X as a test.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)

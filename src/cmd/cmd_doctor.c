@@ -68,8 +68,8 @@ static void run_probe(struct scene *scene, struct probe *probe, struct err *why)
 	scene->probe = probe;
 	if (!cupti)
 		(void)err_set(why, ERR_MISSING, "no libcupti to ask");
-	else
-		(void)probe_run(cupti, PROBE_LIMIT_MS, probe, why);
+	else if (probe_run(cupti, PROBE_LIMIT_MS, probe, why) >= 0 && *probe->missing)
+		(void)err_set(why, ERR_MISSING, "missing: %s", probe->missing);
 	scene->probe_error = why->code ? why->line : NULL;
 }
 

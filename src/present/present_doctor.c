@@ -102,7 +102,11 @@ static void print_checks(struct page *page, const struct checkup *checkup, bool 
 		page_pad(page, STATES[diagnosis->state].ink, _(STATES[diagnosis->state].word),
 			 state_width + GAP);
 		page_pad(page, INK_PLAIN, _(diagnosis->title), title_width + GAP);
-		page_flow(page, indent, INK_PLAIN, diagnosis->why);
+		if (i && diagnosis->state != CHECK_OK &&
+		    !strcmp(diagnosis->why, checkup->at.at[i - 1].why))
+			page_flow(page, indent, INK_DIM, _("as above"));
+		else
+			page_flow(page, indent, INK_PLAIN, diagnosis->why);
 		if (diagnosis->state == CHECK_OK || !diagnosis->costs)
 			continue;
 		page_pad(page, INK_PLAIN, "", indent);

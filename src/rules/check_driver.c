@@ -159,15 +159,24 @@ void check_nvml(const struct scene *scene, struct diagnosis *diagnosis)
 			 scene->cards->driver);
 }
 
+/* NVML puts CUDA's major version in front of the driver's: "13.580.159.04". */
+static const char *without_cuda(const char *version)
+{
+	size_t digits = strspn(version, "0123456789");
+
+	return digits && digits < 3 && version[digits] == '.' ? version + digits + 1 : version;
+}
+
 /* Kernel module, library file and the library's own word. */
 void check_driver(const struct scene *scene, struct diagnosis *diagnosis)
 {
 	const struct host *host = scene->host;
-	const char *library = scene->cards && *scene->cards->nvml ? scene->cards->nvml
-								  : host->libnvidia_ml.version;
+	const char *library = host->libnvidia_ml.version;
 	const char *module = host->driver;
 	enum place place = place_of(host);
 
+	if (scene->cards && *scene->cards->nvml)
+		library = without_cuda(scene->cards->nvml);
 	if (!module && scene->cards && *scene->cards->driver)
 		module = scene->cards->driver;
 	if (!module) {

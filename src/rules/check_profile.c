@@ -110,6 +110,12 @@ void check_tracing(const struct scene *scene, struct diagnosis *diagnosis)
 		need_cupti(scene, diagnosis);
 		return;
 	}
+	if (scene->probe && (scene->probe->cuda_init > 0 || scene->probe->cuda_context > 0)) {
+		diagnose(diagnosis, CHECK_NO,
+			 _("Tried: CUDA does not start (CUresult %d, %d for a context)."),
+			 scene->probe->cuda_init, scene->probe->cuda_context);
+		return;
+	}
 	if (probed(scene, scene->probe ? scene->probe->activity : PROBE_NOT_TRIED, diagnosis,
 		   &rights))
 		return;
