@@ -174,7 +174,7 @@ static int set_arguments(const struct opt *opts, const char *const *left, void *
 			continue;
 		if (used == count && opt->required)
 			return err_set(err, ERR_USAGE, "%s is missing: %s", opt->value, opt->what);
-		if (opt->kind == OPT_KIND_ARGUMENTS) {
+		if (opt->kind == OPT_KIND_ARGUMENTS || opt->kind == OPT_KIND_COMMAND) {
 			*(struct opt_list *)field =
 				(struct opt_list){ used < count ? left + used : NULL,
 						   count - used };
@@ -191,6 +191,16 @@ static int set_arguments(const struct opt *opts, const char *const *left, void *
 	return 0;
 }
 
+/* A command's words are not ours to look for options in. */
+static unsigned int context_flags(const struct opt *opts)
+{
+	for (; opts->kind != OPT_KIND_END; opts++) {
+		if (opts->kind == OPT_KIND_COMMAND)
+			return POPT_CONTEXT_POSIXMEHARDER;
+	}
+	return 0;
+}
+
 int opt_parse(const struct opt *opts, int argc, const char *const *argv, void *args,
 	      struct opt_memory **ret_memory, bool *ret_help, struct err *err)
 {
@@ -200,7 +210,8 @@ int opt_parse(const struct opt *opts, int argc, const char *const *argv, void *a
 
 	*ret_help = false;
 	memory->table = popt_table(opts, count);
-	memory->context = poptGetContext(NULL, argc, (const char **)argv, memory->table, 0);
+	memory->context = poptGetContext(NULL, argc, (const char **)argv, memory->table,
+					 context_flags(opts));
 	if (!memory->context)
 		return err_set(err, ERR_USAGE, "no arguments to parse");
 	while ((code = poptGetNextOpt(memory->context)) > 0) {

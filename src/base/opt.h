@@ -19,10 +19,11 @@ enum opt_kind {
 	OPT_KIND_FLAG,
 	OPT_KIND_OPTIONAL,
 	OPT_KIND_ARGUMENT,
-	OPT_KIND_ARGUMENTS
+	OPT_KIND_ARGUMENTS,
+	OPT_KIND_COMMAND
 };
 
-/* Arguments that are left, for OPT_ARGUMENTS. */
+/* Arguments that are left, for OPT_ARGUMENTS and OPT_COMMAND. */
 struct opt_list {
 	const char *const *at;
 	size_t count;
@@ -64,6 +65,12 @@ struct opt {
 #define OPT_ARGUMENTS(type, field, value, what, must)                                 \
 	{                                                                             \
 		OPT_KIND_ARGUMENTS, offsetof(type, field), 0, NULL, value, what, must \
+	}
+/* Another program's command line: from the first word that is no option of
+ * ours, or from behind --. Its options are its own. */
+#define OPT_COMMAND(type, field, value, what)                                      \
+	{                                                                          \
+		OPT_KIND_COMMAND, offsetof(type, field), 0, NULL, value, what, true \
 	}
 #define OPT_END                      \
 	{                            \

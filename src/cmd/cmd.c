@@ -32,13 +32,15 @@ static void add_usage(const struct cmd *cmd, struct buf *out)
 {
 	buf_printf(out, "%s sonde %s", _("Usage:"), cmd->name);
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (opt->kind != OPT_KIND_ARGUMENT && opt->kind != OPT_KIND_ARGUMENTS) {
+		if (opt_is_shown(opt)) {
 			buf_printf(out, " [%s]", _("options"));
 			break;
 		}
 	}
 	for (const struct opt *opt = cmd->opts; opt->kind != OPT_KIND_END; opt++) {
-		if (opt->kind == OPT_KIND_ARGUMENT)
+		if (opt->kind == OPT_KIND_COMMAND)
+			buf_printf(out, " [--] %s", opt->value);
+		else if (opt->kind == OPT_KIND_ARGUMENT)
 			buf_printf(out, " %s", opt->value);
 		else if (opt->kind == OPT_KIND_ARGUMENTS)
 			buf_printf(out, opt->required ? " %s..." : " [%s...]", opt->value);

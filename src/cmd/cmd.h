@@ -24,6 +24,7 @@ struct cmd {
 };
 
 #define CMD_LIST(X)   \
+	X(run)        \
 	X(import)     \
 	X(report)     \
 	X(top)        \

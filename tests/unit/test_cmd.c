@@ -29,7 +29,8 @@ Test(cmd, each_is_found_by_its_name_and_has_what_help_needs)
 
 static bool is_argument(const struct opt *opt)
 {
-	return opt->kind == OPT_KIND_ARGUMENT || opt->kind == OPT_KIND_ARGUMENTS;
+	return opt->kind == OPT_KIND_ARGUMENT || opt->kind == OPT_KIND_ARGUMENTS ||
+	       opt->kind == OPT_KIND_COMMAND;
 }
 
 static void check_pair(const struct cmd *cmd, const struct opt *a, const struct opt *b)

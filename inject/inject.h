@@ -1,0 +1,141 @@
+/*
+ * inject.h - what the files of libsonde-inject.so share.
+ *
+ * The library lives in somebody else's process. Every function is one of
+ *   [setup]  runs once; may fail, silently
+ *   [hot]    runs inside the host's calls: no malloc, lock, stdio, getenv,
+ *            assert; bounded loops; cannot fail, can drop and count
+ *   [final]  runs at exit with luck; nothing depends on it
+ *   [thread] runs in our own thread, which has all signals blocked
+ *
+ * All mutable state is in *inject, on pages that the kernel zeroes in a forked
+ * child (MADV_WIPEONFORK): there segment is NULL, which is off.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/cupti_abi.h"
+#include "wire/segment.h"
+
+typedef void cupti_buffer_asked(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_records);
+typedef void cupti_buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
+			       size_t valid);
+typedef void cupti_callback_fn(void *user, uint32_t domain, uint32_t cbid, const void *data);
+typedef uint64_t cupti_clock(void);
+
+/* X(needed, name, arguments): resolved in the libcupti of the process. */
+#define CUPTI_CALLS(X)                                                                         \
+	X(1, cuptiGetVersion, (uint32_t * ret_version))                                        \
+	X(1, cuptiSubscribe, (void **ret_subscriber, cupti_callback_fn *callback, void *user)) \
+	X(1, cuptiUnsubscribe, (void *subscriber))                                             \
+	X(1, cuptiEnableCallback,                                                              \
+	  (uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid))                 \
+	X(1, cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **ret_name))    \
+	X(1, cuptiActivityRegisterCallbacks,                                                   \
+	  (cupti_buffer_asked * asked, cupti_buffer_done * done))                              \
+	X(1, cuptiActivityEnable, (uint32_t kind))                                             \
+	X(1, cuptiActivityDisable, (uint32_t kind))                                            \
+	X(1, cuptiActivityFlushAll, (uint32_t flag))                                           \
+	X(1, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))      \
+	X(1, cuptiActivityGetNumDroppedRecords,                                                \
+	  (void *context, uint32_t stream, size_t *ret_dropped))                               \
+	X(0, cuptiActivitySetAttribute, (uint32_t attribute, size_t * bytes, void *value))     \
+	X(0, cuptiActivityFlushPeriod, (uint32_t ms))                                          \
+	X(0, cuptiActivityRegisterTimestampCallback, (cupti_clock * clock))                    \
+	X(0, cuptiSetThreadIdType, (uint32_t type))                                            \
+	X(0, cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                   \
+	X(0, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))                    \
+	X(0, cuptiActivityEnableLatencyTimestamps, (uint8_t enable))                           \
+	X(0, cuptiActivityConfigureUnifiedMemoryCounter, (void *config, uint32_t count))       \
+	X(0, cuptiGetContextId, (void *context, uint32_t *ret_id))                             \
+	X(0, cuptiGetStreamId, (void *context, void *stream, uint32_t *ret_id))                \
+	X(0, cuptiGetDeviceId, (void *context, uint32_t *ret_id))                              \
+	X(0, cuptiGetCubinCrc, (struct cupti_crc_params * params))                             \
+	X(0, cuptiPCSamplingEnable, (struct cupti_pc_params * params))                         \
+	X(0, cuptiPCSamplingDisable, (struct cupti_pc_params * params))                        \
+	X(0, cuptiPCSamplingGetNumStallReasons, (struct cupti_pc_params * params))             \
+	X(0, cuptiPCSamplingGetStallReasons, (struct cupti_pc_params * params))                \
+	X(0, cuptiPCSamplingSetConfigurationAttribute, (struct cupti_pc_params * params))      \
+	X(0, cuptiPCSamplingGetData, (struct cupti_pc_params * params))
+
+struct cupti_calls {
+#define X(needed, name, arguments) uint32_t(*name) arguments;
+	CUPTI_CALLS(X)
+#undef X
+};
+
+enum { PC_CONTEXTS_MAX = 64 };
+
+struct pc_context; /* pcsamp.c */
+
+struct inject {
+	struct segment *_Atomic segment; /* NULL: off */
+	uint64_t trace;                  /* bits of enum trace */
+	uint32_t pid;
+	struct cupti_calls cupti;
+	void *subscriber;
+	_Atomic bool active;    /* kinds are enabled */
+	_Atomic bool leaving;   /* exit has begun: the thread keeps away */
+	_Atomic bool in_thread; /* the thread is inside CUPTI */
+	_Atomic uint64_t overflow_bytes;
+	uint32_t pc_period; /* 2^n cycles; 0 default */
+	uint64_t pc_hardware_bytes, pc_scratch_bytes;
+	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
+};
+
+extern struct inject *inject_state __attribute__((visibility("hidden")));
+
+/* [hot] On entry: are we on, and not inside ourselves? errno is kept. */
+struct hook {
+	struct segment *segment;
+	int saved_errno;
+};
+
+struct hook hook_enter(void);
+void hook_leave(struct hook *hook);
+#define HOOK __attribute__((cleanup(hook_leave))) struct hook hook = hook_enter()
+
+/* [hot] CLOCK_MONOTONIC in ns. */
+uint64_t inject_now(void);
+/* [hot] The caller's kernel thread id, cached per thread. */
+uint32_t inject_thread(void);
+
+/* texts.c [hot]: id of the text; 0 if there is no room. */
+uint32_t text_add(struct segment *segment, const char *at, size_t len);
+/* The text behind a pointer that stays valid for the call; remembers it. */
+uint32_t text_of_pointer(struct segment *segment, const char *pointer);
+/* The same text twice gives one id (as long as its table has room). */
+uint32_t text_intern(struct segment *segment, const char *at, size_t len);
+
+/* ring.c [hot]: a slot to fill, or NULL (counted). slot_commit stores the kind. */
+struct segment_slot *slot_take(struct segment *segment);
+void slot_commit(struct segment_slot *slot, enum slot_kind kind);
+
+/* activity.c */
+int activity_start(struct inject *inject);   /* [setup] */
+void activity_enable(struct inject *inject); /* [setup], [thread] */
+void activity_disable(struct inject *inject);
+
+/* cupti.c [setup]: find and open libcupti, fill inject->cupti. False: reason set. */
+bool cupti_open(struct inject *inject);
+/* [setup] Callbacks: contexts, modules, profiler start and stop. */
+void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *data);
+
+/* pcsamp.c */
+void pc_context_created(struct inject *inject, void *context);   /* [setup] in a callback */
+void pc_context_destroyed(struct inject *inject, void *context); /* [setup] in a callback */
+void pc_drain(struct inject *inject);                            /* [thread] */
+
+/* yield.c [setup]: notice when the host asks for CUPTI itself, and step back. */
+void yield_watch(struct inject *inject);
+
+/* thread.c */
+void thread_start(struct inject *inject); /* [setup] */
+void thread_keep_out(struct inject *inject);
+
+/* state.c: why we are off, or do without something. */
+void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail);
+void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t detail);

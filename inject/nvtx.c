@@ -1,0 +1,246 @@
+/*
+ * nvtx.c - ranges and marks that the host's NVTX calls make. All [hot].
+ *
+ * Handles that we give out are text ids: of a registered string its text, of a
+ * domain its name. Depth is kept per thread only for the return value of push
+ * and pop, which NVTX defines as the level.
+ */
+#include "inject/nvtx.h"
+
+#include <string.h>
+#include <wchar.h>
+
+#include "inject/inject.h"
+
+enum { MESSAGE_CHAR = 1, MESSAGE_WCHAR = 2, MESSAGE_REGISTERED = 3, WIDE_MAX = 512 };
+
+static __thread int depth __attribute__((tls_model("initial-exec")));
+static _Atomic uint64_t range_ids;
+
+/* Wide text as UTF-8, cut to what fits. */
+static uint32_t wide_text(struct segment *segment, const wchar_t *wide)
+{
+	char utf8[WIDE_MAX];
+	size_t len = 0;
+
+	for (; *wide && len + 4 < sizeof(utf8); wide++) {
+		uint32_t c = (uint32_t)*wide;
+
+		if (c < 0x80) {
+			utf8[len++] = (char)c;
+		} else if (c < 0x800) {
+			utf8[len++] = (char)(0xc0 | c >> 6);
+			utf8[len++] = (char)(0x80 | (c & 0x3f));
+		} else if (c < 0x10000) {
+			utf8[len++] = (char)(0xe0 | c >> 12);
+			utf8[len++] = (char)(0x80 | (c >> 6 & 0x3f));
+			utf8[len++] = (char)(0x80 | (c & 0x3f));
+		} else if (c < 0x110000) {
+			utf8[len++] = (char)(0xf0 | c >> 18);
+			utf8[len++] = (char)(0x80 | (c >> 12 & 0x3f));
+			utf8[len++] = (char)(0x80 | (c >> 6 & 0x3f));
+			utf8[len++] = (char)(0x80 | (c & 0x3f));
+		}
+	}
+	return text_intern(segment, utf8, len);
+}
+
+static uint32_t text_z(struct segment *segment, const char *text)
+{
+	return text ? text_intern(segment, text, strnlen(text, TEXT_MAX - 1)) : 0;
+}
+
+static uint32_t message_of(struct segment *segment, const struct nvtx_event *event)
+{
+	if (!event || event->size < sizeof(*event))
+		return 0;
+	if (event->message_type == MESSAGE_CHAR)
+		return text_z(segment, event->message.ascii);
+	if (event->message_type == MESSAGE_REGISTERED)
+		return (uint32_t)(uintptr_t)event->message.other;
+	if (event->message_type == MESSAGE_WCHAR && event->message.other)
+		return wide_text(segment, event->message.other);
+	return 0;
+}
+
+static void put(struct segment *segment, enum slot_kind kind, uint32_t message, uint32_t domain,
+		uint32_t category, uint64_t value)
+{
+	struct segment_slot *slot = slot_take(segment);
+
+	if (!slot)
+		return;
+	slot->a = message;
+	slot->b = domain;
+	slot->x[0] = category;
+	slot->value = value;
+	slot_commit(slot, kind);
+}
+
+static void event_put(enum slot_kind kind, const void *domain, const struct nvtx_event *event,
+		      const char *plain, uint64_t value)
+{
+	HOOK;
+
+	if (hook.segment)
+		put(hook.segment, kind,
+		    plain ? text_z(hook.segment, plain) : message_of(hook.segment, event),
+		    (uint32_t)(uintptr_t)domain, event ? event->category : 0, value);
+}
+
+static void MarkEx(const struct nvtx_event *event)
+{
+	event_put(SLOT_MARK, NULL, event, NULL, 0);
+}
+
+static void MarkA(const char *message)
+{
+	event_put(SLOT_MARK, NULL, NULL, message, 0);
+}
+
+static uint64_t next_range(void)
+{
+	return atomic_fetch_add_explicit(&range_ids, 1, memory_order_relaxed) + 1;
+}
+
+static uint64_t RangeStartEx(const struct nvtx_event *event)
+{
+	uint64_t id = next_range();
+
+	event_put(SLOT_START, NULL, event, NULL, id);
+	return id;
+}
+
+static uint64_t RangeStartA(const char *message)
+{
+	uint64_t id = next_range();
+
+	event_put(SLOT_START, NULL, NULL, message, id);
+	return id;
+}
+
+static void RangeEnd(uint64_t id)
+{
+	event_put(SLOT_END, NULL, NULL, NULL, id);
+}
+
+static int RangePushEx(const struct nvtx_event *event)
+{
+	event_put(SLOT_PUSH, NULL, event, NULL, 0);
+	return depth++;
+}
+
+static int RangePushA(const char *message)
+{
+	event_put(SLOT_PUSH, NULL, NULL, message, 0);
+	return depth++;
+}
+
+static int RangePop(void)
+{
+	event_put(SLOT_POP, NULL, NULL, NULL, 0);
+	return depth > 0 ? --depth : -2; /* NVTX_NO_PUSH_POP_TRACKING */
+}
+
+static void NameCategoryA(uint32_t category, const char *name)
+{
+	(void)category;
+	(void)name;
+}
+
+static void NameOsThreadA(uint32_t thread, const char *name)
+{
+	HOOK;
+
+	if (hook.segment)
+		put(hook.segment, SLOT_THREAD, text_z(hook.segment, name), 0, 0, thread);
+}
+
+static void DomainMarkEx(const void *domain, const struct nvtx_event *event)
+{
+	event_put(SLOT_MARK, domain, event, NULL, 0);
+}
+
+static uint64_t DomainRangeStartEx(const void *domain, const struct nvtx_event *event)
+{
+	uint64_t id = next_range();
+
+	event_put(SLOT_START, domain, event, NULL, id);
+	return id;
+}
+
+static void DomainRangeEnd(const void *domain, uint64_t id)
+{
+	event_put(SLOT_END, domain, NULL, NULL, id);
+}
+
+static int DomainRangePushEx(const void *domain, const struct nvtx_event *event)
+{
+	event_put(SLOT_PUSH, domain, event, NULL, 0);
+	return depth++;
+}
+
+static int DomainRangePop(const void *domain)
+{
+	event_put(SLOT_POP, domain, NULL, NULL, 0);
+	return depth > 0 ? --depth : -2;
+}
+
+static void DomainNameCategoryA(const void *domain, uint32_t category, const char *name)
+{
+	(void)domain;
+	(void)category;
+	(void)name;
+}
+
+static void *handle_for(const char *text)
+{
+	HOOK;
+
+	return hook.segment ? (void *)(uintptr_t)text_z(hook.segment, text) : NULL;
+}
+
+static void *DomainRegisterStringA(const void *domain, const char *text)
+{
+	(void)domain;
+	return handle_for(text);
+}
+
+static void *DomainCreateA(const char *name)
+{
+	return handle_for(name);
+}
+
+static void DomainDestroy(const void *domain)
+{
+	(void)domain;
+}
+
+static void attach_module(const struct nvtx_callbacks *callbacks, uint32_t module)
+{
+	void ***table = NULL;
+	unsigned int count = 0;
+
+	if (!callbacks->function_table(module, &table, &count) || !table)
+		return;
+#define X(index, name)                         \
+	if ((index) < count && table[(index)]) \
+		*table[(index)] = (void *)(uintptr_t)name;
+	if (module == NVTX_MODULE_CORE) {
+		NVTX_CORE_LIST(X)
+	} else {
+		NVTX_CORE2_LIST(X)
+	}
+#undef X
+}
+
+/* [setup] */
+void nvtx_attach(nvtx_get_table *get_table)
+{
+	const struct nvtx_callbacks *callbacks = get_table ? get_table(NVTX_TABLE_CALLBACKS) : NULL;
+
+	if (!callbacks || callbacks->bytes < sizeof(*callbacks))
+		return;
+	attach_module(callbacks, NVTX_MODULE_CORE);
+	attach_module(callbacks, NVTX_MODULE_CORE2);
+}

@@ -1,0 +1,79 @@
+/* resource.c - contexts, streams and modules come and go. [setup] in callbacks. */
+#include "inject/inject.h"
+
+static void stream_slot(struct inject *inject, struct segment *segment,
+			const struct cupti_resource *resource, uint32_t made)
+{
+	struct segment_slot *slot;
+	uint32_t context = 0, stream = 0;
+
+	if (inject->cupti.cuptiGetContextId)
+		(void)inject->cupti.cuptiGetContextId(resource->context, &context);
+	if (!inject->cupti.cuptiGetStreamId ||
+	    inject->cupti.cuptiGetStreamId(resource->context, resource->stream, &stream))
+		return;
+	slot = slot_take(segment);
+	if (!slot)
+		return;
+	slot->value = stream;
+	slot->x[0] = context;
+	slot->x[1] = made;
+	slot_commit(slot, SLOT_STREAM);
+}
+
+static void module_slot(struct inject *inject, struct segment *segment,
+			const struct cupti_resource *resource, uint32_t loaded)
+{
+	const struct cupti_module *module = resource->descriptor;
+	struct cupti_crc_params crc = { .size = sizeof(crc) };
+	struct segment_slot *slot;
+
+	if (!module)
+		return;
+	crc.cubin_bytes = module->bytes;
+	crc.cubin = module->cubin;
+	/* The checksum costs time that grows with the cubin: only PC samples need it. */
+	if (loaded && inject->trace >> TRACE_PC & 1 && inject->cupti.cuptiGetCubinCrc)
+		(void)inject->cupti.cuptiGetCubinCrc(&crc);
+	slot = slot_take(segment);
+	if (!slot)
+		return;
+	slot->value = crc.crc;
+	slot->x[0] = module->id;
+	slot->x[1] = 0;
+	if (inject->cupti.cuptiGetContextId)
+		(void)inject->cupti.cuptiGetContextId(resource->context, &slot->x[1]);
+	slot->x[2] = loaded;
+	slot->x[3] = module->bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)module->bytes;
+	slot_commit(slot, SLOT_MODULE);
+}
+
+void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *data)
+{
+	HOOK;
+	struct inject *inject = inject_state;
+	const struct cupti_resource *resource = data;
+
+	(void)user;
+	if (!hook.segment || domain != CUPTI_DOMAIN_RESOURCE || !resource)
+		return;
+	atomic_fetch_add_explicit(&hook.segment->counts.callbacks, 1, memory_order_relaxed);
+	switch (cbid) {
+	case CUPTI_CONTEXT_CREATED:
+		pc_context_created(inject, resource->context);
+		break;
+	case CUPTI_CONTEXT_DESTROY:
+		pc_context_destroyed(inject, resource->context);
+		break;
+	case CUPTI_STREAM_CREATED:
+	case CUPTI_STREAM_DESTROY:
+		stream_slot(inject, hook.segment, resource, cbid == CUPTI_STREAM_CREATED);
+		break;
+	case CUPTI_MODULE_LOADED:
+	case CUPTI_MODULE_UNLOAD:
+		module_slot(inject, hook.segment, resource, cbid == CUPTI_MODULE_LOADED);
+		break;
+	default:
+		break;
+	}
+}

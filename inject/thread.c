@@ -1,0 +1,78 @@
+/*
+ * thread.c - our one thread: flushes now and then, so that a target that is
+ * killed loses about a second, drains PC samples, and does what sonde asks.
+ */
+#include "inject/inject.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 50, FLUSH_MS = 1000, WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
+
+static void nap(long ms)
+{
+	struct timespec span = { ms / 1000, ms % 1000 * 1000000 };
+
+	(void)nanosleep(&span, NULL);
+}
+
+/* [thread] */
+static void tick(struct inject *inject, struct segment *segment, bool flush)
+{
+	uint32_t wanted = atomic_exchange(&segment->wanted, 0);
+
+	if (wanted & WANT_STOP)
+		activity_disable(inject);
+	if (wanted & WANT_START)
+		activity_enable(inject);
+	if (atomic_load(&inject->active) && (flush || wanted & WANT_FLUSH)) {
+		pc_drain(inject);
+		(void)inject->cupti.cuptiActivityFlushAll(0);
+	}
+}
+
+static void *run(void *user)
+{
+	struct inject *inject = user;
+	unsigned int ticks = 0;
+
+	for (;;) {
+		struct segment *segment = atomic_load(&inject->segment);
+
+		nap(TICK_MS);
+		if (!segment || atomic_load(&inject->leaving))
+			return NULL;
+		atomic_store(&inject->in_thread, true);
+		if (!atomic_load(&inject->leaving))
+			tick(inject, segment, ++ticks % (FLUSH_MS / TICK_MS) == 0);
+		atomic_store(&inject->in_thread, false);
+	}
+}
+
+/* [setup] */
+void thread_start(struct inject *inject)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&thread, &attr, run, inject) == 0)
+		(void)pthread_setname_np(thread, "sonde");
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+/* [final] Bounded: a thread that hangs in CUPTI must not hang the exit. */
+void thread_keep_out(struct inject *inject)
+{
+	atomic_store(&inject->leaving, true);
+	for (int i = 0; i < 300 && atomic_load(&inject->in_thread); i++)
+		nap(1);
+}

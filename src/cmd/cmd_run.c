@@ -1,0 +1,316 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "base/own.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/run_name.h"
+#include "collect/launch.h"
+#include "collect/spool.h"
+#include "store/store.h"
+#include "wire/segment.h"
+
+struct run_args {
+	const char *output;
+	const char *trace;
+	const char *cuda_api;
+	const char *graph;
+	const char *pc;
+	const char *pc_period;
+	const char *pc_memory;
+	const char *lang;
+	const char *library;
+	int duration, delay;
+	bool no_report;
+	struct opt_list command;
+};
+
+static const struct opt run_opts[] = {
+	OPT_STRING(
+		struct run_args, output, 'o', "output", "PROFILE",
+		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
+	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
+		   N_("of cuda,nvtx,memory,sync,unified,queued; else cuda,nvtx,memory,sync")),
+	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
+		   N_("calls that launch, copy, wait, allocate; or every one")),
+	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
+		   N_("a CUDA graph as its kernels, or as one block")),
+	OPT_STRING(struct run_args, pc, 0, "pc-sampling", "on|off",
+		   N_("why warps stall, by instruction, in the same run; off by default")),
+	OPT_STRING(struct run_args, pc_period, 0, "pc-period", "N",
+		   N_("one PC sample of an SM every 2^N cycles; else 2^20")),
+	OPT_STRING(struct run_args, pc_memory, 0, "pc-memory", "BYTES",
+		   N_("device memory for PC samples; else 128 MiB")),
+	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),
+	OPT_INT(struct run_args, duration, 'd', "duration", "SECONDS",
+		N_("record this long; COMMAND goes on")),
+	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
+	OPT_STRING(struct run_args, lang, 'l', "lang", "en|zh", N_("the report's language")),
+	OPT_STRING(struct run_args, library, 0, "inject", "FILE", NULL),
+	OPT_COMMAND(struct run_args, command, "COMMAND...", N_("the program and its arguments")),
+	OPT_END,
+};
+
+/* The library beside the program, or where it is installed. */
+static int find_library(const struct run_args *args, char ret_path[PATH_MAX], struct err *err)
+{
+	static const char *const places[] = { "libsonde-inject.so",
+					      "../lib/sonde/libsonde-inject.so" };
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (args->library)
+		return realpath(args->library, ret_path) ? 0 : err_errno(err, "%s", args->library);
+	if (len <= 0)
+		return err_errno(err, "/proc/self/exe");
+	self[len] = 0;
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]) <
+			    (int)sizeof(path) &&
+		    realpath(path, ret_path))
+			return 0;
+	}
+	return err_set(err, ERR_MISSING,
+		       "libsonde-inject.so is neither beside %s nor in "
+		       "../lib/sonde",
+		       self);
+}
+
+static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
+{
+	static const char *const words[] = {
+		"cuda", "nvtx", "memory", "sync", "unified", "queued"
+	};
+	const char *list = args->trace ? args->trace : "cuda,nvtx,memory,sync";
+	struct str rest = str_of(list);
+
+	while (rest.at) {
+		struct str word = str_cut(&rest, ',');
+		size_t i = 0;
+
+		while (i < sizeof(words) / sizeof(words[0]) && !str_is(word, words[i]))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return err_set(err, ERR_USAGE,
+				       "--trace: '%.*s' is none of cuda, nvtx, "
+				       "memory, sync, unified, queued",
+				       (int)word.len, word.at);
+	}
+	buf_printf(out, "%s=%s", SEGMENT_OPTIONS_ENV, list);
+	if (args->cuda_api && !strcmp(args->cuda_api, "all"))
+		buf_text(out, ",api-all");
+	if (args->graph && !strcmp(args->graph, "graph"))
+		buf_text(out, ",graph");
+	if (args->pc && !strcmp(args->pc, "on"))
+		buf_text(out, ",pc");
+	if (args->pc_period)
+		buf_printf(out, ",pc-period=%s", args->pc_period);
+	if (args->pc_memory)
+		buf_printf(out, ",pc-memory=%s", args->pc_memory);
+	if (args->delay)
+		buf_text(out, ",paused");
+	return 0;
+}
+
+struct run {
+	const struct run_args *args;
+	struct store *store;
+	struct spool *spool;
+	struct launch *launch;
+	int64_t start_ns;
+	bool started, stopped;
+	int status;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* --delay and --duration, and the first SIGINT. */
+static void keep_time(struct run *run, bool interrupted)
+{
+	int64_t seconds = (now_ns() - run->start_ns) / 1000000000;
+
+	if (run->args->delay && !run->started && seconds >= run->args->delay) {
+		spool_ask_start(run->spool);
+		run->started = true;
+	}
+	if (!run->stopped && (interrupted || (run->args->duration &&
+					      seconds >= run->args->delay + run->args->duration))) {
+		spool_ask_stop(run->spool);
+		run->stopped = true;
+	}
+}
+
+/* Until the program ends. A failure of the profile does not touch it: it goes
+ * on, and what was recorded stays. */
+static int record(struct run *run, struct err *err)
+{
+	enum { TICK_MS = 20 };
+	int64_t flushed_ns = now_ns();
+	struct launch_news news;
+	int ret = 0;
+
+	do {
+		launch_wait(run->launch, TICK_MS, &news);
+		if (ret < 0)
+			continue;
+		keep_time(run, news.interrupted);
+		ret = spool_take(run->spool, store_sink(run->store), err);
+		if (ret >= 0 && now_ns() - flushed_ns > 1000000000) {
+			ret = store_flush(run->store, err);
+			flushed_ns = now_ns();
+		}
+	} while (!news.ended);
+	run->status = news.status;
+	if (ret >= 0)
+		ret = spool_finish(run->spool, store_sink(run->store), err);
+	return ret;
+}
+
+static void describe(struct run *run)
+{
+	struct session *session = store_session(run->store);
+	struct buf command = { 0 };
+	char status[16];
+
+	for (size_t i = 0; i < run->args->command.count; i++)
+		buf_printf(&command, "%s%s", i ? " " : "", run->args->command.at[i]);
+	snprintf(status, sizeof(status), "%d", run->status);
+	session_env(session, SESSION_NONE, SESSION_NONE, STR("command"),
+		    (struct str){ command.at, command.len });
+	session_env(session, SESSION_NONE, SESSION_NONE, STR("exit_status"), str_of(status));
+	buf_done(&command);
+}
+
+static void tell(const struct run *run, const char *path)
+{
+	struct spool_status status;
+	const char *line;
+
+	spool_status(run->spool, &status);
+	for (uint32_t i = 0; (line = spool_complaint(run->spool, i)); i++)
+		fprintf(stderr, "sonde run: %s\n", line);
+	if (status.unserved)
+		fprintf(stderr, "sonde run: %u processes found no room and were not recorded\n",
+			status.unserved);
+	if (!status.processes)
+		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
+	fprintf(stderr, "sonde run: %s\n", path);
+}
+
+/* As 'sonde report PATH' would. */
+static int show(const struct run *run, const char *path, struct err *err)
+{
+	const char *argv[] = { "report", path, run->args->lang ? "--lang" : NULL, run->args->lang,
+			       NULL };
+	const struct cmd *cmd = &cmd_report;
+	struct opt_memory *memory = NULL;
+	void *args = calloc(1, cmd->args_size);
+	bool help;
+	int ret = args ? opt_parse(cmd->opts, run->args->lang ? 4 : 2, argv, args, &memory, &help,
+				   err)
+		       : -1;
+
+	if (ret >= 0)
+		ret = cmd->run(args, err);
+	opt_done(memory);
+	free(args);
+	return ret;
+}
+
+static int start(struct run *run, struct err *err)
+{
+	char library[PATH_MAX];
+	struct buf env[4] = { 0 };
+	struct launch_opts opts = { 0 };
+	const char *vars[5] = { 0 };
+	int ret = find_library(run->args, library, err);
+
+	if (ret >= 0)
+		ret = spool_open(NULL, &run->spool, err);
+	if (ret >= 0)
+		ret = trace_words(run->args, &env[0], err);
+	if (ret < 0)
+		return ret;
+	buf_printf(&env[1], "%s=%s", SEGMENT_ENV, spool_path(run->spool));
+	buf_printf(&env[2], "CUDA_INJECTION64_PATH=%s", library);
+	buf_printf(&env[3], "NVTX_INJECTION64_PATH=%s", library);
+	for (int i = 0; i < 4; i++)
+		vars[i] = env[i].at;
+	opts.env = vars;
+	opts.argv = run->args->command.at;
+	ret = launch_start(&opts, &run->launch, err);
+	for (int i = 0; i < 4; i++)
+		buf_done(&env[i]);
+	run->start_ns = now_ns();
+	return ret;
+}
+
+/* 125: sonde failed before the program began; 126, 127: it could not be started. */
+static int run_run(const void *arguments, struct err *err)
+{
+	enum { FAILED_BEFORE = 125 };
+	struct run run = { .args = arguments };
+	char path[PATH_MAX];
+	struct err own = { 0 };
+	int ret;
+
+	ret = run_name(run.args->output, run.args->command.at[0], path, err);
+	if (ret >= 0)
+		ret = store_create(path, &run.store, err);
+	if (ret >= 0) {
+		ret = start(&run, err);
+		if (ret < 0 && run.spool)
+			run.status = launch_failed_status(err);
+	}
+	if (ret < 0) {
+		fprintf(stderr, "sonde run: %s\n", err->line);
+		store_discard(run.store);
+		spool_close(run.spool);
+		return run.status ? run.status : FAILED_BEFORE;
+	}
+	ret = record(&run, &own);
+	describe(&run);
+	launch_free(run.launch);
+	if (ret >= 0)
+		ret = store_finish(run.store, &own);
+	store_close(run.store);
+	tell(&run, path);
+	if (ret >= 0 && !run.args->no_report)
+		ret = show(&run, path, &own);
+	if (ret < 0)
+		fprintf(stderr, "sonde run: %s\n", own.line);
+	spool_close(run.spool);
+	return run.status;
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.summary = N_("Run a program and say where its GPU time goes"),
+	.description = N_("Records kernels, copies, the calls that launch and wait, NVTX ranges "
+			  "and memory of\n"
+			  "COMMAND and the processes it starts, in one normal run, and reports "
+			  "when it ends.\n"
+			  "The exit status is COMMAND's own."),
+	.examples = "  sonde run -- python train.py\n"
+		    "  sonde run -o step.sonde -d 30 -- ./server --port 80\n"
+		    "  sonde run --pc-sampling on -- ./cases",
+	.opts = run_opts,
+	.args_size = sizeof(struct run_args),
+	.run = run_run,
+};

@@ -1,0 +1,469 @@
+#include "collect/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "collect/spool_process.h"
+
+static const uint64_t BUFFER_BYTES = 512 << 10;
+static const uint64_t TEXT_BYTES = 8 << 20;
+static const uint64_t RING_SLOTS = 1 << 17;
+
+struct complaint {
+	char line[256];
+};
+
+struct spool {
+	int fd;
+	char path[64];
+	struct spool_head *head;
+	struct segment layout; /* of every segment but its index */
+	struct spooled *live[SEGMENT_COUNT_MAX];
+	VEC(struct complaint) complaints;
+	struct spool_status status; /* of processes that are gone */
+	uint32_t ask;
+};
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + SEGMENT_PAGE - 1) & ~(uint64_t)(SEGMENT_PAGE - 1);
+}
+
+static void plan(struct segment *layout, const struct spool_opts *opts)
+{
+	layout->magic = SEGMENT_MAGIC;
+	layout->version = SEGMENT_VERSION;
+	layout->head_bytes = (uint32_t)pages(sizeof(*layout));
+	layout->texts_at = layout->head_bytes;
+	layout->texts_bytes = TEXT_BYTES;
+	layout->ring_at = layout->texts_at + layout->texts_bytes;
+	layout->ring_slots = RING_SLOTS;
+	layout->buffers_at = layout->ring_at + RING_SLOTS * sizeof(struct segment_slot);
+	layout->buffer_bytes =
+		pages(opts && opts->buffer_bytes ? opts->buffer_bytes : BUFFER_BYTES);
+	layout->buffer_count = opts && opts->buffers ? opts->buffers : 80;
+	if (layout->buffer_count > SEGMENT_BUFFERS_MAX)
+		layout->buffer_count = SEGMENT_BUFFERS_MAX;
+	layout->bytes = layout->buffers_at + layout->buffer_count * layout->buffer_bytes;
+	atomic_store(&layout->texts_used, 8);
+}
+
+static off_t offset_of(const struct spool *spool, uint32_t index)
+{
+	return (off_t)(SPOOL_HEAD + index * spool->layout.bytes);
+}
+
+/* Zeroes the segment and writes its head: free to be claimed. The head goes
+ * through the file: nothing of it is mapped yet. */
+static int prepare(struct spool *spool, uint32_t index)
+{
+	struct segment *head = &spool->layout;
+	off_t at = offset_of(spool, index);
+
+	if (fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
+		      (off_t)spool->layout.bytes) < 0)
+		return -1;
+	head->index = index;
+	/* The tables behind the fields are zero already. */
+	return pwrite(spool->fd, head, offsetof(struct segment, buffers), at) ==
+			       (ssize_t)offsetof(struct segment, buffers)
+		       ? 0
+		       : -1;
+}
+
+int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct err *err)
+{
+	OWN(spool_closep) struct spool *spool = mem_zero(sizeof(*spool));
+	uint32_t count = opts && opts->segments ? opts->segments : 64;
+
+	if (count > SEGMENT_COUNT_MAX)
+		count = SEGMENT_COUNT_MAX;
+	plan(&spool->layout, opts);
+	spool->fd = memfd_create("sonde-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (spool->fd < 0 ||
+	    ftruncate(spool->fd, (off_t)(SPOOL_HEAD + count * spool->layout.bytes)) < 0 ||
+	    fcntl(spool->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		return err_errno(err, "shared memory for the recording");
+	spool->head = mmap(NULL, SPOOL_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, spool->fd, 0);
+	if (spool->head == MAP_FAILED) {
+		spool->head = NULL;
+		return err_errno(err, "shared memory for the recording");
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (prepare(spool, i) < 0)
+			return err_errno(err, "shared memory for the recording");
+	}
+	spool->head->version = SEGMENT_VERSION;
+	spool->head->count = count;
+	spool->head->segment_bytes = spool->layout.bytes;
+	spool->head->magic = SPOOL_MAGIC;
+	snprintf(spool->path, sizeof(spool->path), "/proc/%ld/fd/%d", (long)getpid(), spool->fd);
+	*ret_spool = STEAL(spool);
+	return 0;
+}
+
+static void process_free(struct spool *spool, struct spooled *p)
+{
+	if (!p)
+		return;
+	munmap(p->segment, spool->layout.bytes);
+	map_done(&p->texts);
+	map_done(&p->kernels);
+	map_done(&p->lanes);
+	map_done(&p->apis);
+	map_done(&p->reasons);
+	map_done(&p->ranges);
+	map_done(&p->devices);
+	VEC_DONE(&p->pushed);
+	VEC_DONE(&p->started);
+	free(p);
+}
+
+void spool_close(struct spool *spool)
+{
+	if (!spool)
+		return;
+	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++)
+		process_free(spool, spool->live[i]);
+	if (spool->head)
+		munmap(spool->head, SPOOL_HEAD);
+	if (spool->fd >= 0)
+		close(spool->fd);
+	VEC_DONE(&spool->complaints);
+	free(spool);
+}
+
+const char *spool_path(const struct spool *spool)
+{
+	return spool->path;
+}
+
+/* A new source for a process that claimed segment `index`. */
+static void begin(struct spool *spool, uint32_t index, struct sink *sink)
+{
+	struct session *session = sink->session;
+	struct spooled *p = mem_zero(sizeof(*p));
+	struct source *source;
+	char text[sizeof(p->segment->command) + 32];
+	size_t len;
+
+	p->segment = mmap(NULL, spool->layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool->fd,
+			  offset_of(spool, index));
+	if (p->segment == MAP_FAILED) {
+		free(p);
+		return;
+	}
+	p->layout = &spool->layout;
+	p->pid = p->segment->pid;
+	len = strnlen(p->segment->command, sizeof(p->segment->command));
+	snprintf(text, sizeof(text), "%.*s (pid %u)", (int)len, p->segment->command, p->pid);
+	p->source = session_source(session, "cuda", text);
+	p->process = session_process(session, p->source, p->pid);
+	session->processes.at[p->process].name = session_string(session, p->segment->command, len);
+	source = &session->sources.at[p->source];
+	source->has_utc = true;
+	source->utc_offset_ns = p->segment->clock == SEGMENT_CLOCK_REALTIME
+					? 0
+					: clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	source->mapping_error_ns = 1000;
+	source->accelerator = intern_text(session->strings, "NVIDIA");
+	if (p->segment->world_rank != UINT32_MAX) {
+		source->rank = p->segment->world_rank;
+		source->world_size =
+			p->segment->world_size == UINT32_MAX ? -1 : (int64_t)p->segment->world_size;
+	}
+	spool->live[index] = p;
+	spool->status.processes++;
+}
+
+/* Finished buffers, oldest first; `last`: also those that CUPTI still held. */
+static int take_buffers(struct spooled *p, bool last)
+{
+	const struct segment *layout = p->layout;
+
+	for (;;) {
+		uint32_t oldest = UINT32_MAX;
+		uint64_t least = UINT64_MAX, valid;
+		struct segment_buffer *buffer;
+		uint8_t *bytes;
+		bool unfinished;
+		int ret;
+
+		for (uint32_t i = 0; i < layout->buffer_count; i++) {
+			uint32_t state = atomic_load_explicit(&p->segment->buffers[i].state,
+							      memory_order_acquire);
+			uint64_t order = atomic_load(&p->segment->buffers[i].order);
+
+			if ((state == BUFFER_READY || (last && state == BUFFER_FILLING)) &&
+			    order < least) {
+				oldest = i;
+				least = order;
+			}
+		}
+		if (oldest == UINT32_MAX)
+			return 0;
+		buffer = &p->segment->buffers[oldest];
+		bytes = (uint8_t *)p->segment + layout->buffers_at + oldest * layout->buffer_bytes;
+		unfinished = atomic_load(&buffer->state) == BUFFER_FILLING;
+		valid = unfinished ? layout->buffer_bytes : atomic_load(&buffer->valid);
+		if (valid > layout->buffer_bytes)
+			valid = layout->buffer_bytes;
+		ret = spooled_records(p, bytes, valid, unfinished);
+		memset(bytes, 0, valid);
+		atomic_store_explicit(&buffer->state, BUFFER_FREE, memory_order_release);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+static void complain(struct spool *spool, const struct spooled *p, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void complain(struct spool *spool, const struct spooled *p, const char *fmt, ...)
+{
+	struct complaint *complaint = VEC_ADD(&spool->complaints);
+	int len = snprintf(complaint->line, sizeof(complaint->line), "process %u: ", p->pid);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(complaint->line + len, sizeof(complaint->line) - (size_t)len, fmt, args);
+	va_end(args);
+	session_note(p->sink->session, p->source, "%s", complaint->line);
+}
+
+/* Why the process recorded less, once. */
+static void look_at_reason(struct spool *spool, struct spooled *p)
+{
+	uint32_t reason = atomic_load(&p->segment->reason);
+	uint32_t detail = atomic_load(&p->segment->reason_detail);
+
+	if (reason == p->reason)
+		return;
+	p->reason = reason;
+	switch (reason) {
+	case SEGMENT_REASON_NO_CUPTI:
+		return complain(spool, p,
+				"no libcupti was found: GPU activity is not recorded "
+				"(set SONDE_CUPTI=PATH, or install cuda-cupti)");
+	case SEGMENT_REASON_CUPTI_VERSION:
+		return complain(spool, p,
+				"CUPTI version %u is not one of 12.0 to 13.x: GPU activity is "
+				"not recorded",
+				detail);
+	case SEGMENT_REASON_SUBSCRIBED:
+		return complain(spool, p,
+				"another tool holds CUPTI in this process: GPU activity "
+				"is not recorded");
+	case SEGMENT_REASON_CALL_FAILED:
+		return complain(spool, p, "CUPTI failed (%u): GPU activity is not recorded",
+				detail);
+	case SEGMENT_REASON_YIELDED:
+		return complain(spool, p,
+				"the program asked for CUPTI itself: from then on its "
+				"GPU activity is not recorded");
+	case SEGMENT_REASON_NO_PC_SAMPLING:
+		return complain(spool, p, "no PC sampling (CUPTI %u%s): no stall reasons", detail,
+				detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
+				: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
+								       : "");
+	case SEGMENT_REASON_PC_MEMORY:
+		return complain(spool, p,
+				"CUPTI ran out of memory for PC samples: stall reasons "
+				"are incomplete");
+	default:
+		return;
+	}
+}
+
+/* Loss that the process counted, as far as it was not told yet. */
+static void look_at_loss(struct spooled *p)
+{
+	struct segment_counts *counts = &p->segment->counts;
+	uint64_t dropped = atomic_load(&counts->records_dropped) +
+			   atomic_load(&counts->slots_dropped) + atomic_load(&counts->slots_nested);
+
+	if (dropped > p->told_dropped && dropped < INT64_MAX)
+		session_loss(p->sink->session, p->source, LOSS_dropped,
+			     (int64_t)(dropped - p->told_dropped));
+	p->told_dropped = dropped;
+}
+
+static int take_process(struct spool *spool, struct spooled *p, struct sink *sink, bool last,
+			struct err *err)
+{
+	int ret;
+
+	p->sink = sink;
+	p->err = err;
+	look_at_reason(spool, p);
+	ret = spooled_slots(p, last); /* names first */
+	if (ret >= 0)
+		ret = take_buffers(p, last);
+	if (ret >= 0)
+		ret = spooled_slots(p, last);
+	look_at_loss(p);
+	return ret;
+}
+
+static void add_status(struct spool_status *status, const struct spooled *p)
+{
+	status->kernels += p->kernels_seen;
+	status->copies += p->copies_seen;
+	status->calls += p->calls_seen;
+	status->ranges += p->ranges_seen;
+	status->samples += p->samples_seen;
+	status->dropped += (int64_t)p->told_dropped + p->malformed;
+}
+
+static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
+{
+	struct spooled *p = spool->live[index];
+	int ret = take_process(spool, p, sink, true, err);
+
+	if (ret >= 0)
+		ret = spooled_close_ranges(p, spooled_time(p, (uint64_t)clock_ns(CLOCK_MONOTONIC)));
+	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED)
+		session_note(sink->session, p->source,
+			     "process %u ended without its exit handlers: what it had not handed "
+			     "over is lost",
+			     p->pid);
+	add_status(&spool->status, p);
+	process_free(spool, p);
+	spool->live[index] = NULL;
+	if (prepare(spool, index) == 0)
+		atomic_store(&spool->head->owner[index], 0);
+	return ret;
+}
+
+static uint64_t number_at(const char *at)
+{
+	struct str text = { at, strspn(at, "0123456789") };
+	uint64_t number;
+
+	return str_to_u64(text, &number) ? number : 0;
+}
+
+/* Field 22 of /proc/PID/stat tells a new process with an old pid. */
+static bool is_alive(const struct spooled *p)
+{
+	char path[32], line[1024];
+	const char *at;
+	FILE *file;
+	bool same = false;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", p->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(line, sizeof(line), file) && (at = strrchr(line, ')'))) {
+		bool zombie = at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+
+		for (int field = 2; at && field < 22; field++)
+			at = strchr(at + 1, ' ');
+		same = !zombie && at && number_at(at + 1) == p->segment->start_ticks;
+	}
+	(void)fclose(file);
+	return same;
+}
+
+int spool_take(struct spool *spool, struct sink *sink, struct err *err)
+{
+	for (uint32_t i = 0; i < spool->head->count && i < SEGMENT_COUNT_MAX; i++) {
+		struct spooled *p = spool->live[i];
+		bool over;
+		int ret;
+
+		if (!p) {
+			struct segment *head;
+			uint32_t state;
+
+			if (!atomic_load(&spool->head->owner[i]))
+				continue;
+			head = mmap(NULL, SEGMENT_PAGE, PROT_READ, MAP_SHARED, spool->fd,
+				    offset_of(spool, i));
+			if (head == MAP_FAILED)
+				continue;
+			state = atomic_load(&head->state);
+			munmap(head, SEGMENT_PAGE);
+			if (state == SEGMENT_FREE)
+				continue; /* not set up yet */
+			begin(spool, i, sink);
+			p = spool->live[i];
+			if (!p)
+				continue;
+		}
+		if (spool->ask)
+			atomic_fetch_or(&p->segment->wanted, spool->ask);
+		over = !is_alive(p); /* before the take: nothing comes after it */
+		ret = over ? end_process(spool, i, sink, err)
+			   : take_process(spool, p, sink, false, err);
+		if (ret < 0)
+			return ret;
+	}
+	spool->ask = 0;
+	return 0;
+}
+
+int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
+{
+	int ret = spool_take(spool, sink, err);
+
+	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX && ret >= 0; i++) {
+		if (spool->live[i])
+			ret = end_process(spool, i, sink, err);
+	}
+	return ret;
+}
+
+enum { WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
+
+void spool_ask_flush(struct spool *spool)
+{
+	spool->ask |= WANT_FLUSH;
+}
+
+void spool_ask_stop(struct spool *spool)
+{
+	spool->ask |= WANT_STOP;
+}
+
+void spool_ask_start(struct spool *spool)
+{
+	spool->ask |= WANT_START;
+}
+
+void spool_status(const struct spool *spool, struct spool_status *ret_status)
+{
+	*ret_status = spool->status;
+	ret_status->unserved = atomic_load(&spool->head->unserved);
+	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
+		if (spool->live[i]) {
+			ret_status->live++;
+			add_status(ret_status, spool->live[i]);
+		}
+	}
+}
+
+const char *spool_complaint(const struct spool *spool, uint32_t number)
+{
+	return number < spool->complaints.count ? spool->complaints.at[number].line : NULL;
+}

@@ -1,0 +1,77 @@
+/*
+ * spool_process.h - one profiled process as the spool reads it. For spool*.c.
+ *
+ * Layout fields of the segment are not read back from it: `layout` is what we
+ * wrote there.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "collect/spool.h"
+#include "wire/cupti_abi.h"
+#include "wire/segment.h"
+
+/* Room for text ids and lanes seen last: most records repeat. */
+enum { NAME_CACHE = 1024, OPEN_RANGES_MAX = 1024 };
+
+struct open_range {
+	uint32_t thread, domain;
+	uint32_t name; /* string */
+	int64_t start_ns;
+};
+
+struct spooled {
+	struct segment *segment;
+	const struct segment *layout;
+	struct sink *sink; /* during a call */
+	struct err *err;
+	uint32_t source, process;
+	uint32_t pid;
+	int64_t offset_ns;              /* CLOCK_MONOTONIC from the source's times */
+	uint64_t tail;                  /* of the ring */
+	struct map texts;               /* text id -> string */
+	struct map kernels;             /* text id -> string of the demangled name */
+	struct map lanes;               /* hash of what it is -> lane + 1 */
+	struct map apis;                /* domain << 32 | cbid -> string */
+	struct map reasons;             /* index of a stall reason -> string */
+	struct map ranges;              /* range id -> index into open + 1 */
+	struct map devices;             /* of a context */
+	VEC(struct open_range) pushed;  /* of all threads, in order */
+	VEC(struct open_range) started; /* by range id */
+	struct {
+		uint32_t text, string;
+	} last_name;
+	struct {
+		struct kernel_key key;
+		uint32_t id;
+	} keys[64];
+	int64_t kernels_seen, copies_seen, calls_seen, ranges_seen, samples_seen;
+	int64_t malformed;
+	uint64_t told_dropped; /* loss that the session has already */
+	uint32_t reason;
+	bool pinned_names[2];
+};
+
+/* spool_text.c: string of a text in the segment; 0 if it can't be right. */
+uint32_t spooled_text(struct spooled *p, uint32_t text);
+/* The same, demangled. */
+uint32_t spooled_kernel_name(struct spooled *p, uint64_t text);
+
+/* Lanes of the process. */
+uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream);
+uint32_t spooled_thread(struct spooled *p, uint32_t thread);
+uint32_t spooled_other(struct spooled *p, const char *name);
+
+/* spool_records.c: `valid` bytes of activity records into the sink. `unfinished`:
+ * CUPTI still held the buffer, records can be incomplete. */
+int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished);
+
+/* spool_slots.c: what is in the ring. */
+int spooled_slots(struct spooled *p, bool last);
+/* Ranges that never ended, at the end of the process. */
+int spooled_close_ranges(struct spooled *p, int64_t end_ns);
+
+static inline int64_t spooled_time(const struct spooled *p, uint64_t ns)
+{
+	return (int64_t)(ns - (uint64_t)p->offset_ns);
+}

@@ -1,0 +1,454 @@
+/*
+ * spool_records.c - CUPTI's activity records as events.
+ *
+ * Kinds are those of wire/cupti_abi.h; what a later CUPTI adds is skipped by
+ * its size. The meaning of enumerators: CUPTI reference, "Activity API".
+ */
+#include <string.h>
+
+#include "collect/spool_process.h"
+
+/* Larger than any record; smaller than this is none. */
+enum { RECORD_MAX = 1024, RECORD_MIN = 16 };
+
+/* Sizes in CUDA 13.0, for buffers of a process that died before it learned. */
+static uint32_t usual_bytes(uint32_t kind)
+{
+	switch (kind) {
+	case CUPTI_KIND_CONCURRENT_KERNEL:
+	case CUPTI_KIND_KERNEL:
+		return 216;
+	case CUPTI_KIND_MEMCPY:
+	case CUPTI_KIND_MEMCPY2:
+		return 96;
+	case CUPTI_KIND_MEMSET:
+		return 88;
+	case CUPTI_KIND_RUNTIME:
+	case CUPTI_KIND_DRIVER:
+		return 40;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t record_bytes(const struct spooled *p, uint32_t kind)
+{
+	uint32_t bytes = kind < SEGMENT_KINDS ? atomic_load(&p->segment->record_bytes[kind]) : 0;
+
+	if (!bytes)
+		bytes = usual_bytes(kind);
+	return bytes >= RECORD_MIN && bytes <= RECORD_MAX && bytes % 8 == 0 ? bytes : 0;
+}
+
+/* A record of `type` at `at`, copied: the process may still write to it. */
+#define TAKE(type, record)            \
+	struct type record;           \
+	if (bytes < sizeof(record)) { \
+		p->malformed++;       \
+		return 0;             \
+	}                             \
+	memcpy(&record, at, sizeof(record))
+
+static bool times_good(struct spooled *p, uint64_t start, uint64_t end)
+{
+	if (start && end >= start && end < INT64_MAX)
+		return true;
+	p->malformed++;
+	return false;
+}
+
+static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
+{
+	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
+	       !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
+	       !memcmp(a->block, b->block, sizeof(a->block)) &&
+	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
+}
+
+static uint32_t key_of(struct spooled *p, const struct cupti_kernel *kernel, uint32_t name)
+{
+	struct kernel_key key = { .name = name, .theoretical_occupancy_pct = -1 };
+	uint32_t slot = (name * 31u + (uint32_t)kernel->grid[0] * 7u + (uint32_t)kernel->block[0]) %
+			(sizeof(p->keys) / sizeof(p->keys[0]));
+
+	memcpy(key.grid, kernel->grid, sizeof(key.grid));
+	memcpy(key.block, kernel->block, sizeof(key.block));
+	for (int i = 0; i < 3; i++)
+		key.cluster[i] = (int32_t)kernel->cluster[i];
+	key.shared_bytes = (int64_t)kernel->static_shared + kernel->dynamic_shared;
+	key.registers = kernel->registers;
+	if (!same_key(&key, &p->keys[slot].key)) {
+		p->keys[slot].key = key;
+		p->keys[slot].id = session_key(p->sink->session, &key);
+	}
+	return p->keys[slot].id;
+}
+
+static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct op op = { .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
+
+	TAKE(cupti_kernel, kernel);
+	if (!times_good(p, kernel.start, kernel.end))
+		return 0;
+	op.start_ns = spooled_time(p, kernel.start);
+	op.end_ns = spooled_time(p, kernel.end);
+	op.name = spooled_kernel_name(p, kernel.name);
+	if (!op.name)
+		op.name = intern_text(p->sink->session->strings, "(kernel without a name)");
+	op.key = key_of(p, &kernel, op.name);
+	op.lane = spooled_stream(p, kernel.device, kernel.context, kernel.stream);
+	op.correlation = kernel.correlation;
+	op.graph_node = kernel.graph_node;
+	op.queued_ns = kernel.queued ? spooled_time(p, kernel.queued) : 0;
+	p->kernels_seen++;
+	return sink_op(p->sink, &op, p->err);
+}
+
+/* CUpti_ActivityMemcpyKind */
+static enum copy_kind copy_kind(uint8_t kind)
+{
+	static const enum copy_kind kinds[] = { COPY_UNKNOWN, COPY_HTOD, COPY_DTOH, COPY_HTOD,
+						COPY_DTOH,    COPY_DTOD, COPY_DTOD, COPY_DTOD,
+						COPY_DTOD,    COPY_HTOH, COPY_PTOP };
+
+	return kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind] : COPY_UNKNOWN;
+}
+
+/* CUpti_ActivityMemoryKind: 1 pageable, 2 pinned, 5 managed. */
+static enum host_memory host_memory(uint8_t from, uint8_t to)
+{
+	const uint8_t ends[2] = { from, to };
+
+	for (int i = 0; i < 2; i++) {
+		if (ends[i] == 1)
+			return HOST_MEMORY_PAGEABLE;
+		if (ends[i] == 2)
+			return HOST_MEMORY_PINNED;
+		if (ends[i] == 5)
+			return HOST_MEMORY_MANAGED;
+	}
+	return HOST_MEMORY_UNKNOWN;
+}
+
+static const char *memory_word(uint8_t kind)
+{
+	static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device",
+					     "Array",   "Managed",  "Device", "Managed" };
+
+	return kind < sizeof(words) / sizeof(words[0]) ? words[kind] : "Unknown";
+}
+
+/* "Memcpy HtoD (Pageable -> Device)", as other tools call it. */
+static uint32_t copy_name(struct spooled *p, enum copy_kind kind, uint8_t from, uint8_t to)
+{
+	static const char *const kinds[] = { "", " HtoD", " DtoH", " DtoD", " HtoH", " PtoP" };
+	char name[64];
+	int len = snprintf(name, sizeof(name), "Memcpy%s (%s -> %s)", kinds[kind],
+			   memory_word(from), memory_word(to));
+
+	return session_string(p->sink->session, name, (size_t)len);
+}
+
+static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct op op = { .kind = OP_MEMCPY };
+
+	TAKE(cupti_memcpy, copy);
+	if (!times_good(p, copy.start, copy.end))
+		return 0;
+	op.start_ns = spooled_time(p, copy.start);
+	op.end_ns = spooled_time(p, copy.end);
+	op.copy = copy_kind(copy.copy);
+	op.host_memory = host_memory(copy.from, copy.to);
+	op.name = copy_name(p, op.copy, copy.from, copy.to);
+	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
+	op.bytes = (int64_t)copy.bytes;
+	op.correlation = copy.correlation;
+	op.graph_node = copy.graph_node;
+	p->copies_seen++;
+	return sink_op(p->sink, &op, p->err);
+}
+
+static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct op op = { .kind = OP_MEMCPY, .copy = COPY_PTOP };
+
+	TAKE(cupti_memcpy_peer, copy);
+	if (!times_good(p, copy.start, copy.end))
+		return 0;
+	op.start_ns = spooled_time(p, copy.start);
+	op.end_ns = spooled_time(p, copy.end);
+	op.name = copy_name(p, COPY_PTOP, copy.from, copy.to);
+	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
+	op.bytes = (int64_t)copy.bytes;
+	op.correlation = copy.correlation;
+	op.graph_node = copy.graph_node;
+	p->copies_seen++;
+	return sink_op(p->sink, &op, p->err);
+}
+
+static int take_memset(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct op op = { .kind = OP_MEMSET };
+
+	TAKE(cupti_memset, set);
+	if (!times_good(p, set.start, set.end))
+		return 0;
+	op.start_ns = spooled_time(p, set.start);
+	op.end_ns = spooled_time(p, set.end);
+	op.name = intern_text(p->sink->session->strings,
+			      set.memory == 3 || set.memory == 6 ? "Memset (Device)" : "Memset");
+	op.lane = spooled_stream(p, set.device, set.context, set.stream);
+	op.bytes = (int64_t)set.bytes;
+	op.correlation = set.correlation;
+	op.graph_node = set.graph_node;
+	return sink_op(p->sink, &op, p->err);
+}
+
+static int take_graph(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct op op = { .kind = OP_GRAPH, .bytes = EVENT_UNKNOWN };
+	char name[32];
+	int len;
+
+	TAKE(cupti_graph, graph);
+	if (!times_good(p, graph.start, graph.end))
+		return 0;
+	len = snprintf(name, sizeof(name), "CUDA graph %u", graph.graph);
+	op.name = session_string(p->sink->session, name, (size_t)len);
+	op.start_ns = spooled_time(p, graph.start);
+	op.end_ns = spooled_time(p, graph.end);
+	op.lane = spooled_stream(p, graph.device, graph.context, graph.stream);
+	op.correlation = graph.correlation;
+	return sink_op(p->sink, &op, p->err);
+}
+
+static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool driver)
+{
+	struct call call = { .kind = driver ? CALL_DRIVER : CALL_RUNTIME };
+	uint64_t *name;
+
+	TAKE(cupti_api, api);
+	/* A forked child's calls can end in its parent's buffers. */
+	if (api.process != p->pid || !times_good(p, api.start, api.end))
+		return 0;
+	call.start_ns = spooled_time(p, api.start);
+	call.end_ns = spooled_time(p, api.end);
+	call.lane = spooled_thread(p, api.thread);
+	name = map_find(&p->apis, (uint64_t)(driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME)
+						  << 32 |
+					  api.cbid);
+	if (name) {
+		call.name = (uint32_t)*name;
+	} else {
+		char text[32];
+		int len = snprintf(text, sizeof(text), "%s call %u", driver ? "driver" : "runtime",
+				   api.cbid);
+
+		call.name = session_string(p->sink->session, text, (size_t)len);
+	}
+	call.correlation = api.correlation;
+	p->calls_seen++;
+	return sink_call(p->sink, &call, p->err);
+}
+
+static int take_sync(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	static const char *const names[] = { "Synchronisation", "Event Sync", "Stream Wait Event",
+					     "Stream Sync", "Context Sync" };
+	struct call call = { .kind = CALL_SYNC };
+	uint64_t *device;
+
+	TAKE(cupti_sync, sync);
+	if (!times_good(p, sync.start, sync.end))
+		return 0;
+	call.name = intern_text(p->sink->session->strings, names[sync.type < 5 ? sync.type : 0]);
+	call.start_ns = spooled_time(p, sync.start);
+	call.end_ns = spooled_time(p, sync.end);
+	device = map_find(&p->devices, sync.context);
+	if (!device || sync.stream == UINT32_MAX) /* of a context: no stream of ours */
+		call.lane = spooled_other(p, "synchronisation");
+	else
+		call.lane = spooled_stream(p, (uint32_t)*device, sync.context, sync.stream);
+	call.correlation = sync.correlation;
+	return sink_call(p->sink, &call, p->err);
+}
+
+/* CUpti_ActivityOverheadKind: a bit each. */
+static const char *overhead_name(uint32_t kind)
+{
+	switch (kind) {
+	case 1:
+		return "Driver compiler";
+	case 1 << 16:
+		return "Buffer flush";
+	case 2 << 16:
+		return "Instrumentation";
+	case 3 << 16:
+		return "Resource";
+	case 4 << 16:
+		return "Runtime triggered module loading";
+	case 5 << 16:
+		return "Lazy function loading";
+	case 6 << 16:
+		return "Command buffer full";
+	case 7 << 16:
+		return "Activity buffer request";
+	case 8 << 16:
+		return "UVM activity initialisation";
+	default:
+		return "CUPTI overhead";
+	}
+}
+
+static int take_overhead(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct call call = { .kind = CALL_OVERHEAD };
+	enum { OBJECT_THREAD = 2 };
+
+	TAKE(cupti_overhead, overhead);
+	if (!times_good(p, overhead.start, overhead.end))
+		return 0;
+	call.name = intern_text(p->sink->session->strings, overhead_name(overhead.overhead));
+	call.start_ns = spooled_time(p, overhead.start);
+	call.end_ns = spooled_time(p, overhead.end);
+	call.lane = overhead.object_kind == OBJECT_THREAD ? spooled_thread(p, overhead.object[1])
+							  : spooled_other(p, "CUPTI");
+	return sink_call(p->sink, &call, p->err);
+}
+
+static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	static const char *const operations[] = { "JIT", "JIT cache load", "JIT cache store",
+						  "JIT compile" };
+	struct call call = { .kind = CALL_OVERHEAD };
+	struct cupti_jit jit = { 0 };
+
+	memcpy(&jit, at, bytes < sizeof(jit) ? bytes : sizeof(jit));
+	if (bytes < offsetof(struct cupti_jit, process) || !times_good(p, jit.start, jit.end))
+		return 0;
+	call.name = intern_text(p->sink->session->strings,
+				operations[jit.operation < 4 ? jit.operation : 0]);
+	call.start_ns = spooled_time(p, jit.start);
+	call.end_ns = spooled_time(p, jit.end);
+	call.lane = jit.thread ? spooled_thread(p, jit.thread) : spooled_other(p, "JIT");
+	call.correlation = jit.correlation;
+	return sink_call(p->sink, &call, p->err);
+}
+
+/* CUpti_ActivityMemoryOperationType 1 obtained, 2 given back;
+ * CUpti_ActivityMemoryKind 1 pageable, 2 pinned: host. */
+static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct alloc alloc = { .allocated_bytes = EVENT_UNKNOWN, .reserved_bytes = EVENT_UNKNOWN };
+
+	TAKE(cupti_memory, memory);
+	if (memory.operation != 1 && memory.operation != 2)
+		return 0;
+	if (!times_good(p, memory.time, memory.time))
+		return 0;
+	alloc.lane = spooled_other(p, "memory");
+	alloc.time_ns = spooled_time(p, memory.time);
+	alloc.address = memory.address;
+	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
+	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
+	return sink_alloc(p->sink, &alloc, p->err);
+}
+
+static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct session *session = p->sink->session;
+	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source };
+	char uuid[48];
+	int len = 4;
+
+	TAKE(cupti_device, device);
+	memcpy(uuid, "GPU-", 4);
+	for (int i = 0; i < 16; i++)
+		len += snprintf(uuid + len, sizeof(uuid) - (size_t)len, "%s%02x",
+				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", device.uuid[i]);
+	facts.ordinal = device.id;
+	facts.uuid = session_string(session, uuid, (size_t)len);
+	facts.name = spooled_text(p, (uint32_t)device.name);
+	facts.maker = intern_text(session->strings, "NVIDIA");
+	facts.sm_count = device.sms;
+	facts.memory_bytes = (int64_t)device.memory_bytes;
+	facts.cc_major = device.cc_major;
+	facts.cc_minor = device.cc_minor;
+	facts.warps_per_sm = device.warps_per_sm;
+	facts.threads_per_sm = (int64_t)device.warps_per_sm * device.warp_threads;
+	facts.regs_per_sm = device.registers_per_sm;
+	facts.shared_per_sm = device.shared_per_sm;
+	(void)session_device(session, &facts);
+	return 0;
+}
+
+static int take_context(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	TAKE(cupti_context, context);
+	map_put(&p->devices, context.context, context.device);
+	return 0;
+}
+
+static int take(struct spooled *p, uint32_t kind, const uint8_t *at, uint32_t bytes)
+{
+	switch (kind) {
+	case CUPTI_KIND_CONCURRENT_KERNEL:
+	case CUPTI_KIND_KERNEL:
+		return take_kernel(p, at, bytes);
+	case CUPTI_KIND_RUNTIME:
+	case CUPTI_KIND_DRIVER:
+		return take_api(p, at, bytes, kind == CUPTI_KIND_DRIVER);
+	case CUPTI_KIND_MEMCPY:
+		return take_memcpy(p, at, bytes);
+	case CUPTI_KIND_MEMCPY2:
+		return take_memcpy_peer(p, at, bytes);
+	case CUPTI_KIND_MEMSET:
+		return take_memset(p, at, bytes);
+	case CUPTI_KIND_GRAPH_TRACE:
+		return take_graph(p, at, bytes);
+	case CUPTI_KIND_SYNCHRONIZATION:
+		return take_sync(p, at, bytes);
+	case CUPTI_KIND_OVERHEAD:
+		return take_overhead(p, at, bytes);
+	case CUPTI_KIND_JIT:
+		return take_jit(p, at, bytes);
+	case CUPTI_KIND_MEMORY2:
+		return take_memory(p, at, bytes);
+	case CUPTI_KIND_DEVICE:
+		return take_device(p, at, bytes);
+	case CUPTI_KIND_CONTEXT:
+		return take_context(p, at, bytes);
+	default:
+		return 0;
+	}
+}
+
+int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished)
+{
+	int64_t malformed = p->malformed;
+	int64_t seen = 0;
+	int ret = 0;
+
+	for (uint64_t at = 0; at + 8 <= valid && ret >= 0;) {
+		uint32_t kind, bytes;
+
+		memcpy(&kind, buffer + at, sizeof(kind));
+		if (!kind && unfinished)
+			break; /* behind the last record */
+		bytes = record_bytes(p, kind);
+		if (!bytes || bytes > valid - at) {
+			p->malformed += !unfinished;
+			break;
+		}
+		ret = take(p, kind, buffer + at, bytes);
+		at += bytes;
+		seen++;
+	}
+	session_loss(p->sink->session, p->source, LOSS_seen, seen);
+	if (p->malformed > malformed)
+		session_loss(p->sink->session, p->source,
+			     unfinished ? LOSS_dropped : LOSS_malformed, p->malformed - malformed);
+	return ret;
+}

@@ -1,0 +1,213 @@
+/*
+ * spool_slots.c - the ring: NVTX, names, PC samples, gaps.
+ *
+ * Ranges become events when they end. Push and pop are matched by thread and
+ * domain; slots of one thread come in its order.
+ */
+#include <string.h>
+
+#include "collect/spool_process.h"
+
+/* "domain: message", or the message alone in the default domain. */
+static uint32_t range_name(struct spooled *p, uint32_t message, uint32_t domain)
+{
+	struct session *session = p->sink->session;
+	uint32_t text = message ? spooled_text(p, message) : 0;
+	uint32_t of = domain ? spooled_text(p, domain) : 0;
+	char name[TEXT_MAX];
+	int len;
+
+	if (!text)
+		text = intern_text(session->strings, "(no message)");
+	if (!of)
+		return text;
+	len = snprintf(name, sizeof(name), "%s: %s", session_text(session, of),
+		       session_text(session, text));
+	if (len >= (int)sizeof(name))
+		len = (int)sizeof(name) - 1;
+	return session_string(session, name, (size_t)len);
+}
+
+static int put_range(struct spooled *p, const struct open_range *open, int64_t end_ns)
+{
+	struct range range = { .kind = RANGE_USER, .name = open->name };
+
+	range.lane = spooled_thread(p, open->thread);
+	range.start_ns = open->start_ns;
+	range.end_ns = end_ns;
+	p->ranges_seen++;
+	return sink_range(p->sink, &range, p->err);
+}
+
+static int push(struct spooled *p, const struct segment_slot *slot)
+{
+	struct open_range *open;
+
+	if (p->pushed.count >= OPEN_RANGES_MAX) {
+		session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
+		return 0;
+	}
+	open = VEC_ADD(&p->pushed);
+	open->thread = slot->thread;
+	open->domain = slot->b;
+	open->name = range_name(p, slot->a, slot->b);
+	open->start_ns = spooled_time(p, slot->time_ns);
+	return 0;
+}
+
+static int pop(struct spooled *p, const struct segment_slot *slot)
+{
+	for (size_t i = p->pushed.count; i-- > 0;) {
+		struct open_range open = p->pushed.at[i];
+
+		if (open.thread != slot->thread || open.domain != slot->b)
+			continue;
+		memmove(&p->pushed.at[i], &p->pushed.at[i + 1],
+			(p->pushed.count - i - 1) * sizeof(open));
+		p->pushed.count--;
+		return put_range(p, &open, spooled_time(p, slot->time_ns));
+	}
+	session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
+	return 0;
+}
+
+static int start(struct spooled *p, const struct segment_slot *slot)
+{
+	struct open_range *open;
+
+	if (p->started.count >= OPEN_RANGES_MAX * 64) {
+		session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
+		return 0;
+	}
+	open = VEC_ADD(&p->started);
+	open->thread = slot->thread;
+	open->name = range_name(p, slot->a, slot->b);
+	open->start_ns = spooled_time(p, slot->time_ns);
+	map_put(&p->ranges, slot->value, p->started.count);
+	return 0;
+}
+
+static int end(struct spooled *p, const struct segment_slot *slot)
+{
+	uint64_t *found = map_find(&p->ranges, slot->value);
+	struct open_range *open;
+
+	if (!found || !*found) {
+		session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
+		return 0;
+	}
+	open = &p->started.at[*found - 1];
+	*found = 0;
+	return put_range(p, open, spooled_time(p, slot->time_ns));
+}
+
+static int mark(struct spooled *p, const struct segment_slot *slot)
+{
+	struct mark mark = { .kind = MARK_TEXT };
+
+	mark.lane = spooled_thread(p, slot->thread);
+	mark.time_ns = spooled_time(p, slot->time_ns);
+	mark.name = range_name(p, slot->a, slot->b);
+	return sink_mark(p->sink, &mark, p->err);
+}
+
+static int pc_sample(struct spooled *p, const struct segment_slot *slot)
+{
+	struct stall stall = { .samples = slot->x[0], .pc_offset = slot->value };
+	uint64_t *reason = map_find(&p->reasons, slot->b);
+	uint64_t *device = map_find(&p->devices, slot->x[1]);
+
+	if (!reason)
+		return 0;
+	stall.lane = spooled_stream(p, device ? (uint32_t)*device : 0, slot->x[1], 0);
+	stall.time_ns = spooled_time(p, slot->time_ns);
+	stall.function = spooled_kernel_name(p, slot->a);
+	stall.reason = (uint32_t)*reason;
+	p->samples_seen += slot->x[0];
+	return sink_stall(p->sink, &stall, p->err);
+}
+
+static int take(struct spooled *p, const struct segment_slot *slot)
+{
+	switch (atomic_load_explicit(&slot->kind, memory_order_relaxed)) {
+	case SLOT_PUSH:
+		return push(p, slot);
+	case SLOT_POP:
+		return pop(p, slot);
+	case SLOT_START:
+		return start(p, slot);
+	case SLOT_END:
+		return end(p, slot);
+	case SLOT_MARK:
+		return mark(p, slot);
+	case SLOT_API_NAME: {
+		uint32_t name = spooled_text(p, slot->a);
+		const char *text = session_text(p->sink->session, name);
+		const char *version = name ? strstr(text, "_v") : NULL;
+
+		/* "cudaLaunchKernel_v7000": the symbol's version says nothing here. */
+		if (version && version[2] >= '0' && version[2] <= '9' && strlen(version) >= 6)
+			name = session_string(p->sink->session, text, (size_t)(version - text));
+		map_put(&p->apis, slot->value, name);
+		return 0;
+	}
+	case SLOT_THREAD: {
+		uint32_t lane = spooled_thread(p, (uint32_t)slot->value);
+
+		p->sink->session->lanes.at[lane].name = spooled_text(p, slot->a);
+		return 0;
+	}
+	case SLOT_STALL_NAME:
+		map_put(&p->reasons, slot->value, spooled_text(p, slot->a));
+		return 0;
+	case SLOT_PC:
+		return pc_sample(p, slot);
+	default:
+		return 0;
+	}
+}
+
+int spooled_slots(struct spooled *p, bool last)
+{
+	uint64_t slots = p->layout->ring_slots;
+	uint64_t head = atomic_load_explicit(&p->segment->ring_head, memory_order_acquire);
+	int ret = 0;
+
+	if (head - p->tail > slots)
+		head = p->tail + slots; /* scribbled over */
+	while (p->tail < head && ret >= 0) {
+		struct segment_slot *slot =
+			(struct segment_slot *)(void *)((char *)p->segment + p->layout->ring_at) +
+			(p->tail & (slots - 1));
+		struct segment_slot copy;
+
+		if (!atomic_load_explicit(&slot->kind, memory_order_acquire)) {
+			if (!last)
+				break; /* being written */
+			session_loss(p->sink->session, p->source, LOSS_dropped, 1);
+		} else {
+			memcpy(&copy, slot, sizeof(copy));
+			ret = take(p, &copy);
+			atomic_store_explicit(&slot->kind, SLOT_NONE, memory_order_relaxed);
+			session_loss(p->sink->session, p->source, LOSS_seen, 1);
+		}
+		p->tail++;
+		atomic_store_explicit(&p->segment->ring_tail, p->tail, memory_order_release);
+	}
+	return ret;
+}
+
+int spooled_close_ranges(struct spooled *p, int64_t end_ns)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < p->pushed.count && ret >= 0; i++)
+		ret = put_range(p, &p->pushed.at[i], end_ns);
+	for (size_t i = 0; i < p->ranges.mask + 1 && p->ranges.slots && ret >= 0; i++) {
+		if (p->ranges.used[i] && p->ranges.slots[i].value)
+			ret = put_range(p, &p->started.at[p->ranges.slots[i].value - 1], end_ns);
+	}
+	session_loss(p->sink->session, p->source, LOSS_unmatched_ends, (int64_t)p->pushed.count);
+	p->pushed.count = 0;
+	return ret;
+}

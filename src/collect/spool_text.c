@@ -1,0 +1,135 @@
+/* spool_text.c - names and lanes of a profiled process. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "collect/spool_process.h"
+
+/* libstdc++'s, the same that binutils and gdb show: see ARCHITECTURE.md. */
+extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *ret_status);
+
+static const struct segment_text *text_at(const struct spooled *p, uint64_t text)
+{
+	const struct segment *layout = p->layout;
+	const struct segment_text *at;
+
+	if (!text || text % 4 || text + sizeof(*at) > layout->texts_bytes)
+		return NULL;
+	at = (const void *)((const char *)p->segment + layout->texts_at + text);
+	return at;
+}
+
+uint32_t spooled_text(struct spooled *p, uint32_t text)
+{
+	uint64_t *known = map_find(&p->texts, text);
+	const struct segment_text *at;
+	uint32_t string;
+	size_t len;
+
+	if (known)
+		return (uint32_t)*known;
+	at = text_at(p, text);
+	if (!at)
+		return 0;
+	len = atomic_load_explicit(&at->len, memory_order_acquire);
+	if (!len || len >= TEXT_MAX || text + sizeof(*at) + len > p->layout->texts_bytes)
+		return 0;
+	string = session_string(p->sink->session, at->at, len);
+	map_put(&p->texts, text, string);
+	return string;
+}
+
+/* "void f<3>(float*)": as Kineto and ncu write kernels. */
+static uint32_t demangled(struct session *session, uint32_t mangled)
+{
+	const char *text = session_text(session, mangled);
+	char *plain;
+	int status = 0;
+	uint32_t string;
+
+	if (text[0] != '_' || text[1] != 'Z')
+		return mangled;
+	plain = __cxa_demangle(text, NULL, NULL, &status);
+	string = plain ? session_string(session, plain, strlen(plain)) : mangled;
+	free(plain);
+	return string;
+}
+
+uint32_t spooled_kernel_name(struct spooled *p, uint64_t text)
+{
+	uint64_t *known;
+	uint32_t raw;
+
+	if (text > UINT32_MAX)
+		return 0;
+	if (p->last_name.text == text && text)
+		return p->last_name.string;
+	known = map_find(&p->kernels, text);
+	if (known) {
+		p->last_name.text = (uint32_t)text;
+		p->last_name.string = (uint32_t)*known;
+		return p->last_name.string;
+	}
+	raw = spooled_text(p, (uint32_t)text);
+	if (!raw)
+		return 0;
+	map_put(&p->kernels, text, demangled(p->sink->session, raw));
+	return spooled_kernel_name(p, text);
+}
+
+static uint32_t lane_of(struct spooled *p, uint64_t hash, const struct lane *facts)
+{
+	uint64_t *known = map_find(&p->lanes, hash);
+	uint32_t lane;
+
+	if (known)
+		return (uint32_t)*known;
+	lane = session_lane(p->sink->session, facts);
+	map_put(&p->lanes, hash, lane);
+	return lane;
+}
+
+uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream)
+{
+	uint32_t what[4] = { 1, device, context, stream };
+	uint64_t hash = hash_bytes(what, sizeof(what), 0);
+	struct lane lane = { .kind = LANE_STREAM, .source = p->source, .tid = -1 };
+	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source, .ordinal = device };
+	uint64_t *known = map_find(&p->lanes, hash);
+
+	if (known)
+		return (uint32_t)*known;
+	lane.device = session_device(p->sink->session, &facts);
+	lane.process = p->process;
+	lane.context = context;
+	lane.stream = stream;
+	return lane_of(p, hash, &lane);
+}
+
+uint32_t spooled_thread(struct spooled *p, uint32_t thread)
+{
+	uint32_t what[2] = { 2, thread };
+	struct lane lane = { .kind = LANE_THREAD,
+			     .source = p->source,
+			     .device = SESSION_NONE,
+			     .process = p->process,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = thread };
+
+	return lane_of(p, hash_bytes(what, sizeof(what), 0), &lane);
+}
+
+uint32_t spooled_other(struct spooled *p, const char *name)
+{
+	struct lane lane = { .kind = LANE_OTHER,
+			     .source = p->source,
+			     .device = SESSION_NONE,
+			     .process = p->process,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = -1 };
+
+	lane.name = session_string(p->sink->session, name, strlen(name));
+	return lane_of(p, hash_bytes(name, strlen(name), 3), &lane);
+}

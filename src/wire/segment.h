@@ -1,0 +1,217 @@
+/*
+ * segment.h - the memory that a profiled process and sonde share.
+ *
+ * `sonde run` makes one memfd, sealed against resizing, with SEGMENT_COUNT
+ * segments of equal size, and holds it. A process that the injection library
+ * is loaded into claims one segment, maps it and fills it; sonde maps each
+ * claimed segment, takes out what is finished and gives the room back. The
+ * memfd outlives the process: what it wrote before SIGKILL is still there.
+ *
+ * A segment has a head (this header's struct segment), then
+ *  - texts: kernel names, API names, NVTX messages; only ever added;
+ *  - the ring: slots of 64 bytes, many writers, one reader; a slot's `kind` is
+ *    stored last, so that what was never finished is skipped;
+ *  - buffers, lent to CUPTI, which writes its activity records straight into
+ *    them: the process copies nothing. A full buffer goes READY; sonde reads
+ *    it, zeroes it and sets it FREE.
+ *
+ * Both sides are built from this header. The reader trusts nothing in here
+ * but the memory's size: the process may have scribbled over it.
+ *
+ * Freestanding: no function of libc, so that inject/ may include it.
+ * Times: ns of CLOCK_MONOTONIC where clock == SEGMENT_CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
+
+enum {
+	SEGMENT_VERSION = 1,
+	SEGMENT_COUNT_MAX = 256,
+	SEGMENT_BUFFERS_MAX = 256,
+	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
+	SEGMENT_KINDS = 64,      /* activity kinds whose record size is known */
+	SEGMENT_PAGE = 4096,
+};
+
+/* Environment variable with the spool's path, set by sonde for its target. The
+ * library opens it and claims a segment. */
+#define SEGMENT_ENV "SONDE_SPOOL"
+/* What to record: words joined by ',', see inject/options.h. */
+#define SEGMENT_OPTIONS_ENV "SONDE_TRACE"
+
+/* Who owns a segment. */
+enum segment_state {
+	SEGMENT_FREE,    /* zeroed, to be claimed */
+	SEGMENT_CLAIMED, /* a process fills it */
+	SEGMENT_ENDED,   /* the process said that it is done; the reader drains it */
+};
+
+/* Why recording is off, or what it does without. */
+enum segment_reason {
+	SEGMENT_REASON_NONE,
+	SEGMENT_REASON_NO_CUPTI,       /* no libcupti could be loaded */
+	SEGMENT_REASON_CUPTI_VERSION,  /* one that this library does not know */
+	SEGMENT_REASON_SUBSCRIBED,     /* another tool holds CUPTI */
+	SEGMENT_REASON_CALL_FAILED,    /* a CUPTI call failed; `detail` has its result */
+	SEGMENT_REASON_YIELDED,        /* the target asked for CUPTI itself */
+	SEGMENT_REASON_NO_PC_SAMPLING, /* PC sampling could not be enabled; the rest is on */
+	SEGMENT_REASON_PC_MEMORY,      /* CUPTI ran out of memory for PC samples */
+	SEGMENT_REASON_DEVICE,         /* the device does not support it */
+};
+
+/* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. */
+#define TRACE_LIST(X)                                                                    \
+	X(TRACE_CUDA, "cuda")       /* kernels, copies, sets, the calls that matter */   \
+	X(TRACE_API_ALL, "api-all") /* all runtime and driver calls */                   \
+	X(TRACE_NVTX, "nvtx")                                                            \
+	X(TRACE_MEMORY, "memory")   /* allocations, pools */                             \
+	X(TRACE_SYNC, "sync")       /* synchronisation records, CUDA events */           \
+	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */        \
+	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */ \
+	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */        \
+	X(TRACE_PC, "pc")           /* continuous PC sampling */                         \
+	X(TRACE_PAUSED, "paused")   /* begin paused: a capture range turns it on */
+
+enum trace {
+#define X(id, word) id,
+	TRACE_LIST(X)
+#undef X
+		TRACE_COUNT
+};
+
+enum segment_clock { SEGMENT_CLOCK_UNKNOWN, SEGMENT_CLOCK_MONOTONIC, SEGMENT_CLOCK_REALTIME };
+
+enum buffer_state {
+	BUFFER_FREE,    /* zeroed */
+	BUFFER_FILLING, /* lent to CUPTI */
+	BUFFER_READY,   /* `valid` bytes of records; names are text ids */
+};
+
+struct segment_buffer {
+	_Atomic uint32_t state;
+	uint32_t thread; /* that asked for it */
+	_Atomic uint64_t valid;
+	_Atomic uint64_t order; /* counts up as buffers are handed out */
+};
+
+/* From a pointer that CUPTI puts into records to the text behind it. */
+struct segment_name {
+	_Atomic uint64_t pointer; /* 0: free */
+	_Atomic uint32_t text;    /* offset in the texts; 0: not yet written */
+};
+
+enum { TEXT_MAX = 4096 }; /* longer texts are cut */
+
+/* A text: its length, then its bytes, padded to 4. Offset 0 is not a text. */
+struct segment_text {
+	_Atomic uint32_t len; /* stored last */
+	char at[];
+};
+
+/* What a slot of the ring says. */
+enum slot_kind {
+	SLOT_NONE,
+	SLOT_PUSH,      /* a = message, b = domain, c = category and colour */
+	SLOT_POP,       /* b = domain */
+	SLOT_START,     /* value = range id; a = message, b = domain */
+	SLOT_END,       /* value = range id */
+	SLOT_MARK,      /* a = message, b = domain */
+	SLOT_API_NAME,  /* value = domain << 32 | cbid; a = name */
+	SLOT_THREAD,    /* a = name of the thread */
+	SLOT_DEVICE,    /* value = device; payload: struct slot_device */
+	SLOT_CONTEXT,   /* value = context id; x[0] = device */
+	SLOT_STREAM,    /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed */
+	SLOT_MODULE,    /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
+			   x[3] = bytes of the cubin */
+	SLOT_PC,        /* value = pc offset; a = function, b = reason; x[0] = samples,
+			   x[1] = context, x[2..3] = cubin CRC */
+	SLOT_PC_TOTALS, /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
+			 */
+	SLOT_STALL_NAME, /* value = index; a = name */
+	SLOT_RANGE_API,  /* value: 1 cudaProfilerStart, 0 cudaProfilerStop */
+	SLOT_GAP,        /* value: 1 recording stopped, 0 began; a = why */
+	SLOT_CLOCK,      /* value = CLOCK_REALTIME at `time_ns` */
+};
+
+struct segment_slot {
+	_Atomic uint32_t kind;
+	uint32_t thread;
+	uint64_t time_ns;
+	uint64_t value;
+	uint32_t a, b;
+	uint32_t x[8];
+};
+_Static_assert(sizeof(struct segment_slot) == 64, "a slot is a cache line");
+
+/* Counted by the process. */
+struct segment_counts {
+	_Atomic uint64_t buffers_asked;
+	_Atomic uint64_t buffers_refused; /* none was free: records went to waste */
+	_Atomic uint64_t records_dropped; /* in those, and as CUPTI reports */
+	_Atomic uint64_t slots_dropped;   /* the ring was full */
+	_Atomic uint64_t slots_nested;    /* from inside one of our own functions */
+	_Atomic uint64_t texts_dropped;   /* no room */
+	_Atomic uint64_t callbacks;
+	_Atomic uint64_t pc_samples, pc_dropped;
+};
+
+struct segment {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t head_bytes; /* sizeof(struct segment), rounded to pages */
+	/* Layout, set by sonde; offsets from the start of the segment. */
+	uint64_t bytes;
+	uint64_t texts_at, texts_bytes;
+	uint64_t ring_at, ring_slots; /* a power of two */
+	uint64_t buffers_at, buffer_bytes;
+	uint32_t buffer_count, index;
+	/* Set by the process. */
+	_Atomic uint32_t state;
+	_Atomic uint32_t reason;
+	_Atomic uint32_t reason_detail;
+	uint32_t pid;         /* as the process sees itself */
+	uint64_t start_ticks; /* field 22 of /proc/self/stat: tells a reused pid */
+	uint32_t cupti_version, driver_version;
+	uint32_t clock;
+	uint32_t world_rank, world_size; /* from the environment; ~0 unknown */
+	char cupti_path[256];
+	char command[64]; /* /proc/self/comm */
+	struct segment_counts counts;
+	_Atomic uint64_t texts_used;
+	_Atomic uint64_t ring_head; /* next slot to write */
+	_Atomic uint64_t ring_tail; /* next slot to read; set by sonde */
+	_Atomic uint64_t order;     /* of buffers */
+	_Atomic uint32_t wanted;    /* set by sonde: bit 0 flush, bit 1 stop for good */
+	_Atomic uint32_t
+		record_bytes[SEGMENT_KINDS]; /* size of a record of each kind; 0: not seen */
+	struct segment_buffer buffers[SEGMENT_BUFFERS_MAX];
+	struct segment_name names[SEGMENT_NAMES];
+};
+
+/* The spool's first SPOOL_HEAD bytes; segments follow, `segment_bytes` each. */
+#define SPOOL_MAGIC 0x31306c6f6f707373ull
+
+struct spool_head {
+	uint64_t magic;
+	uint32_t version, count;
+	uint64_t segment_bytes;
+	_Atomic uint32_t owner[SEGMENT_COUNT_MAX]; /* pid that claimed it; 0: free */
+	_Atomic uint32_t unserved;                 /* processes that found none free */
+};
+
+enum { SPOOL_HEAD = 4096 };
+_Static_assert(sizeof(struct spool_head) <= SPOOL_HEAD, "one page");
+
+static inline struct segment_slot *segment_ring(struct segment *segment)
+{
+	return (struct segment_slot *)(void *)((char *)segment + segment->ring_at);
+}
+
+static inline uint8_t *segment_buffer(struct segment *segment, uint32_t index)
+{
+	return (uint8_t *)segment + segment->buffers_at + index * segment->buffer_bytes;
+}
