@@ -105,8 +105,7 @@ int http_listen(const char *listen_at, int *ret_fd, struct err *err)
 		return err_errno(err, "%s", listen_at);
 	if (bind(fd, &address.any, address_size(&address)) || listen(fd, SOMAXCONN))
 		return bind_failed(listen_at, err);
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = own_fd_steal(&fd);
 	return 0;
 }
 

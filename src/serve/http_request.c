@@ -110,8 +110,7 @@ static int parse_request_line(struct str line, struct http_request *request)
 /* "name:port", "[::1]:port" -> "name", "::1". Empty is no host. */
 static int parse_host(struct str value, struct str *ret)
 {
-	struct str host = value;
-	struct str port = { 0 };
+	struct str host, port;
 
 	if (value.len && value.at[0] == '[') {
 		const char *close = memchr(value.at, ']', value.len);

@@ -80,6 +80,7 @@ int main(int argc, char **argv)
 	made_set(made_instance(&state.snapshot, 0), METRIC_sm_active_pct, 25);
 	if (exporter_open(&opts, &exporter, &err) < 0) {
 		fprintf(stderr, "serve_made: %s\n", err.line);
+		snapshot_done(&state.snapshot);
 		return -err.code;
 	}
 	printf("%s\n", exporter_address(exporter));
