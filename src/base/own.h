@@ -43,3 +43,12 @@ static inline void own_fclosep(FILE **pp)
 
 /* Closes a descriptor held in an int; below 0 is a no-op. */
 void own_closep(int *fd);
+
+/* STEAL for it. */
+static inline int own_fd_steal(int *fd)
+{
+	int stolen = *fd;
+
+	*fd = -1;
+	return stolen;
+}

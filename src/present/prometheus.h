@@ -28,7 +28,7 @@ struct prometheus_xid {
 /* What the exporter itself has done and cost since it began. */
 struct prometheus_own {
 	int64_t start_utc_ns;         /* 0 unknown */
-	int64_t cpu_ns;               /* of this process and those it ended */
+	int64_t cpu_ns;               /* of this process and of its helpers so far */
 	int64_t rss_bytes;            /* of this process; 0 unknown */
 	int64_t interval_ns;          /* between snapshots, as it is now; 0 unknown */
 	uint64_t snapshots, failures; /* rounds that gave one, that gave none */

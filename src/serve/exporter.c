@@ -1,5 +1,6 @@
 #include "serve/exporter.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -9,6 +10,10 @@
 
 enum { HOSTNAME_MAX = 256 };
 
+/* A text is no older than this even if nobody says that something changed: when
+ * the driver hangs, it is the time that makes values stale. */
+static const int64_t KEPT_NS = 1000000000;
+
 struct exporter {
 	struct http *http;
 	struct prometheus_opts show;
@@ -17,9 +22,9 @@ struct exporter {
 	char hostname[HOSTNAME_MAX];
 	struct arena arena;
 	VEC(const char *) names;
-	/* [1]: OpenMetrics. Kept until the values change. */
+	/* [1]: OpenMetrics. */
 	struct {
-		bool fresh;
+		int64_t made_ns; /* 0: not, or not any more */
 		struct buf text;
 	} kept[2];
 };
@@ -40,6 +45,14 @@ static void answer_healthy(void *arg, const struct http_request *request, struct
 	buf_text(&reply->body, "ok\n");
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void renew(struct exporter *exporter, bool openmetrics)
 {
 	struct prometheus_input input = { 0 };
@@ -55,7 +68,7 @@ static void renew(struct exporter *exporter, bool openmetrics)
 	exporter->show.openmetrics = openmetrics;
 	buf_clear(&exporter->kept[openmetrics].text);
 	prometheus_write(&input, &exporter->show, &exporter->kept[openmetrics].text);
-	exporter->kept[openmetrics].fresh = true;
+	exporter->kept[openmetrics].made_ns = now_ns();
 }
 
 static void answer_metrics(void *arg, const struct http_request *request, struct http_reply *reply)
@@ -65,7 +78,8 @@ static void answer_metrics(void *arg, const struct http_request *request, struct
 	bool openmetrics =
 		wants > 0 && wants >= http_accepts(request->accept, "text/plain", "0.0.4");
 
-	if (!exporter->kept[openmetrics].fresh)
+	if (!exporter->kept[openmetrics].made_ns ||
+	    now_ns() - exporter->kept[openmetrics].made_ns >= KEPT_NS)
 		renew(exporter, openmetrics);
 	reply->type = prometheus_type(openmetrics);
 	buf_add(&reply->body, exporter->kept[openmetrics].text.at,
@@ -122,7 +136,7 @@ int exporter_poll(struct exporter *exporter, struct pollfd *fds, size_t count, i
 
 void exporter_renew(struct exporter *exporter)
 {
-	exporter->kept[0].fresh = exporter->kept[1].fresh = false;
+	exporter->kept[0].made_ns = exporter->kept[1].made_ns = 0;
 }
 
 const char *exporter_address(const struct exporter *exporter)

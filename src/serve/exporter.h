@@ -8,8 +8,8 @@
  *	}
  *
  * Beside /metrics there are / (a short text) and /-/healthy, and nothing else.
- * A text is made when somebody asks and kept until exporter_renew: however often
- * clients ask, the cost is bounded by the number of snapshots.
+ * A text is made when somebody asks, and kept until exporter_renew or for a second
+ * at most: however often clients ask, the cost is bounded.
  *
  * Not thread safe. What http.h says of SIGPIPE and forks holds here.
  */
