@@ -290,6 +290,32 @@ static void print_use(struct page *page, const struct board *board)
 	}
 }
 
+/* Numbers of the row that are missing for a reason that somebody can mend or
+ * should know; that the card does not tell them is no news. */
+static void print_refused(struct page *page, const struct board *board, enum origin why)
+{
+	static const struct {
+		enum metric metric;
+		const char *name;
+	} numbers[] = {
+		{ METRIC_sm_active_pct, N_("SM active") },
+		{ METRIC_util_pct, N_("util") },
+		{ METRIC_power_w, N_("power") },
+		{ METRIC_sm_mhz, N_("clock") },
+		{ METRIC_temp_c, N_("temp") },
+		{ METRIC_mem_used_bytes, N_("memory") },
+	};
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		if (board->origin[numbers[i].metric] == why)
+			buf_printf(&line, "%s%s", line.len ? ", " : "", _(numbers[i].name));
+	}
+	if (line.len)
+		remark(page, INK_WAIT, page_printf(page, "%s: %s", line.at, _(origin_word(why))));
+	buf_done(&line);
+}
+
 static void print_unaccounted(struct page *page, const struct top_view *view, uint32_t place)
 {
 	const struct board *board = &view->snapshot->boards.at[place];
@@ -323,6 +349,8 @@ static void print_remarks(struct page *page, const struct top_view *view, uint32
 	if (recovery_text(board->recovery_action))
 		remark(page, INK_BAD, recovery_text(board->recovery_action));
 	print_reasons(page, board);
+	print_refused(page, board, ORIGIN_NO_PERMISSION);
+	print_refused(page, board, ORIGIN_FAILED);
 	print_use(page, board);
 	if (board->mig_mode == 1 && board->parent < 0 && !has(board, METRIC_util_pct, NULL))
 		remark(page, INK_DIM,

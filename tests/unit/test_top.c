@@ -219,14 +219,19 @@ Test(top, a_laptop_that_tells_nothing_gets_dashes)
 	check_page("top_laptop.txt", &ALL);
 }
 
-Test(top, cards_that_are_lost_asleep_or_to_be_reset_say_so)
+Test(top, cards_that_are_lost_asleep_refused_or_to_be_reset_say_so)
 {
 	struct board *board = add_board("NVIDIA H200");
 
 	board->state = BOARD_LOST;
 	board->status = 15;
 	board->recovery_action = 1;
-	add_board("NVIDIA GeForce RTX 4090 Laptop GPU")->state = BOARD_ASLEEP;
+	board = add_board("NVIDIA GeForce RTX 4090 Laptop GPU");
+	board->state = BOARD_ASLEEP;
+	board = add_board("NVIDIA H200");
+	board->origin[METRIC_power_w] = ORIGIN_NO_PERMISSION;
+	board->origin[METRIC_mem_used_bytes] = ORIGIN_NO_PERMISSION;
+	board->origin[METRIC_temp_c] = ORIGIN_FAILED;
 	add_board("NVIDIA H200")->state = BOARD_GONE;
 	view.trouble = "the driver does not answer";
 	check_page("top_lost.txt", &ALL);
