@@ -63,13 +63,11 @@ struct host_device {
 
 /* One card on the PCI bus, or under /proc/driver/nvidia/gpus. */
 struct host_card {
-	const char *bus;           /* "0000:83:00.0" */
-	const char *driver;        /* "nvidia", "vfio-pci", "nouveau"; NULL: none */
-	const char *model, *uuid;  /* of the driver */
-	const char *runtime_state; /* "active", "suspended" */
-	int minor;                 /* N of /dev/nvidiaN; -1 */
-	enum truth excluded;
-	double link_gts, link_max_gts;  /* 0: unknown */
+	const char *bus;                /* "0000:83:00.0" */
+	const char *driver;             /* "nvidia", "vfio-pci", "nouveau"; NULL: none */
+	const char *model, *uuid;       /* of the driver */
+	const char *runtime_state;      /* "active", "suspended" */
+	int minor;                      /* N of /dev/nvidiaN; -1 */
 	int link_lanes, link_max_lanes; /* 0: unknown */
 };
 
@@ -144,7 +142,6 @@ struct host {
 	const char *driver;        /* version of the loaded kernel module */
 	enum truth driver_open;    /* the open kernel module */
 	enum truth counters_admin; /* RmProfilingAdminOnly */
-	enum truth nouveau;
 	VEC(struct host_device) devices;
 	VEC(struct host_card) cards;
 	struct host_library libnvidia_ml, libcuda;
@@ -156,7 +153,7 @@ struct host {
 
 	const char *visible_devices, *driver_capabilities, *cuda_visible_devices;
 	struct host_hami hami;
-	const char *mps_pipe, *mps_threads;
+	const char *mps_pipe;
 	enum truth glibc;
 	enum truth libnvperf; /* the counters' host library beside CUPTI */
 

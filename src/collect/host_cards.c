@@ -21,15 +21,6 @@ static struct host_card *card_at(struct host *host, const char *bus)
 	return card;
 }
 
-/* "16.0 GT/s PCIe" */
-static double gts_of(const char *text)
-{
-	struct str rest = text ? str_of(text) : (struct str){ 0 };
-	double value;
-
-	return str_to_f64(str_cut(&rest, ' '), &value) ? value : 0;
-}
-
 static int lanes_of(const char *text)
 {
 	int64_t value;
@@ -54,8 +45,6 @@ static void read_pci(const struct tree *tree, struct host *host, const char *bus
 	if (driver && strrchr(driver, '/'))
 		card->driver = strrchr(driver, '/') + 1;
 	card->runtime_state = tree_line(tree, "/sys/bus/pci/devices/%s/power/runtime_status", bus);
-	card->link_gts = gts_of(tree_line(tree, "/sys/bus/pci/devices/%s/current_link_speed", bus));
-	card->link_max_gts = gts_of(tree_line(tree, "/sys/bus/pci/devices/%s/max_link_speed", bus));
 	card->link_lanes =
 		lanes_of(tree_line(tree, "/sys/bus/pci/devices/%s/current_link_width", bus));
 	card->link_max_lanes =
@@ -66,7 +55,6 @@ static void read_proc(const struct tree *tree, struct host *host, const char *bu
 {
 	const char *text = tree_text(tree, "/proc/driver/nvidia/gpus/%s/information", bus);
 	const char *minor = tree_value(tree, text, "Device Minor");
-	const char *excluded = tree_value(tree, text, "GPU Excluded");
 	struct host_card *card = card_at(host, bus);
 	int64_t number;
 
@@ -74,8 +62,6 @@ static void read_proc(const struct tree *tree, struct host *host, const char *bu
 	card->uuid = tree_value(tree, text, "GPU UUID");
 	if (minor && str_to_i64(str_of(minor), &number) && number >= 0 && number < 4096)
 		card->minor = (int)number;
-	if (excluded)
-		card->excluded = !strcasecmp(excluded, "yes") ? TRUTH_YES : TRUTH_NO;
 }
 
 void host_read_cards(const struct host_look *look, struct host *host)

@@ -121,8 +121,6 @@ void host_read_driver(const struct host_look *look, struct host *host)
 		host->driver_open = strstr(version, "Open Kernel Module") ? TRUTH_YES : TRUTH_NO;
 	if (admin)
 		host->counters_admin = !strcmp(admin, "0") ? TRUTH_NO : TRUTH_YES;
-	if (tree_has(tree, "/sys/module"))
-		host->nouveau = tree_has(tree, "/sys/module/nouveau") ? TRUTH_YES : TRUTH_NO;
 	host->libnvidia_ml = find_driver_library(tree, "libnvidia-ml.so.1");
 	host->libcuda = find_driver_library(tree, "libcuda.so.1");
 	find_devices(look, host);

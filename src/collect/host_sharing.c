@@ -53,7 +53,6 @@ void host_read_sharing(const struct host_look *look, struct host *host)
 	host->driver_capabilities = tree_variable(tree, "NVIDIA_DRIVER_CAPABILITIES");
 	host->cuda_visible_devices = tree_variable(tree, "CUDA_VISIBLE_DEVICES");
 	host->mps_pipe = tree_variable(tree, "CUDA_MPS_PIPE_DIRECTORY");
-	host->mps_threads = tree_variable(tree, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
 	if (!host->mps_pipe && tree_has(tree, "/tmp/nvidia-mps/control"))
 		host->mps_pipe = "/tmp/nvidia-mps";
 }

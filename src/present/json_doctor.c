@@ -115,6 +115,30 @@ static void put_cards(struct json *json, const struct snapshot *cards)
 	json_end(json);
 }
 
+/* Cards as the bus and the driver's /proc list them, asked or not. */
+static void put_pci(struct json *json, const struct host *host)
+{
+	json_array(json, "pci");
+	for (size_t i = 0; i < host->cards.count; i++) {
+		const struct host_card *card = &host->cards.at[i];
+
+		json_object(json, NULL);
+		json_text(json, "bus", card->bus);
+		put_text(json, "driver", card->driver);
+		put_text(json, "model", card->model);
+		put_text(json, "uuid", card->uuid);
+		put_text(json, "runtime_state", card->runtime_state);
+		if (card->minor >= 0)
+			json_i64(json, "minor", card->minor);
+		if (card->link_lanes)
+			json_i64(json, "lanes", card->link_lanes);
+		if (card->link_max_lanes)
+			json_i64(json, "lanes_max", card->link_max_lanes);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_software(struct json *json, const struct host *host)
 {
 	json_array(json, "toolkits");
@@ -233,6 +257,7 @@ void present_doctor_json(const struct scene *scene, const struct checkup *checku
 	put_host(&json, scene->host);
 	put_driver(&json, scene);
 	put_cards(&json, scene->cards);
+	put_pci(&json, scene->host);
 	put_software(&json, scene->host);
 	if (scene->probe)
 		put_probe(&json, scene);

@@ -108,6 +108,31 @@ void check_sharing(const struct scene *scene, struct diagnosis *diagnosis)
 		diagnose(diagnosis, CHECK_OK, "%s", _("No MIG, MPS, vGPU or HAMi."));
 }
 
+/* Without the driver the kernel tells; not the load, so the width alone. */
+static void link_of_kernel(const struct scene *scene, struct diagnosis *diagnosis)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < scene->host->cards.count; i++) {
+		const struct host_card *card = &scene->host->cards.at[i];
+
+		if (!card->link_lanes || !card->link_max_lanes)
+			continue;
+		known = true;
+		if (card->link_lanes < card->link_max_lanes) {
+			diagnose(diagnosis, CHECK_LIMITED,
+				 _("Card %s has %d of %d lanes. Seat it anew; look at riser, slot "
+				   "and BIOS."),
+				 card->bus, card->link_lanes, card->link_max_lanes);
+			return;
+		}
+	}
+	if (known)
+		diagnose(diagnosis, CHECK_OK, "%s", _("Full width, as the kernel tells."));
+	else
+		diagnose(diagnosis, CHECK_UNKNOWN, "%s", _("The driver does not say."));
+}
+
 /* An idle link drops its generation by design; width does not. So a narrow link
  * counts always, a slow one only under load. */
 static const double LOAD_PCT = 50;
@@ -147,7 +172,7 @@ void check_pcie_link(const struct scene *scene, struct diagnosis *diagnosis)
 			 _("Full width. The generation is judged under load only: an idle link "
 			   "slows down by design."));
 	else
-		diagnose(diagnosis, CHECK_UNKNOWN, "%s", _("The driver does not say."));
+		link_of_kernel(scene, diagnosis);
 }
 
 static const char *recovery_text(int action)

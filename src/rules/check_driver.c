@@ -15,7 +15,6 @@ enum {
 	NVML_OPERATING_SYSTEM = 17,
 	NVML_VERSION_MISMATCH = 18,
 	NVML_NO_GPU = 28,
-	NVML_UNKNOWN = 999,
 };
 
 static bool in_container(enum place place)
@@ -90,13 +89,16 @@ static void by_status(const struct scene *scene, struct diagnosis *diagnosis, en
 	default:
 		break;
 	}
-	if (control && control->tried && control->error == EPERM) {
+	if (scene->nvml_status == NVML_OPERATING_SYSTEM ||
+	    (control && control->tried && control->error == EPERM)) {
 		diagnose(diagnosis, CHECK_NO, "%s",
 			 _("The container's device rule for the card is gone, most often since a "
 			   "systemctl daemon-reload on the host."));
 		mend(diagnosis, CURE_DEVICE_RULE, place);
-	} else if (control && control->tried && control->error == EACCES) {
-		diagnose(diagnosis, CHECK_NO, "%s", _("This user may not open /dev/nvidiactl."));
+	} else if (scene->nvml_status == NVML_NO_PERMISSION ||
+		   (control && control->tried && control->error == EACCES)) {
+		diagnose(diagnosis, CHECK_NO, "%s",
+			 _("This user may not open the card's device nodes."));
 		mend(diagnosis, CURE_DEVICE_RIGHT, place);
 	} else if (!scene->host->driver && !scene->nvml_status) {
 		no_driver(scene, diagnosis, place);
@@ -212,6 +214,12 @@ static bool wants_nothing(const char *visible)
 	return visible && (!*visible || !strcmp(visible, "void") || !strcmp(visible, "none"));
 }
 
+/* An empty list, or one that begins with a card that can't be: "-1". */
+static bool hides_all(const char *visible)
+{
+	return !*visible || !strncmp(visible, "-1", 2) || !strcmp(visible, "NoDevFiles");
+}
+
 void check_devices(const struct scene *scene, struct diagnosis *diagnosis)
 {
 	const struct host *host = scene->host;
@@ -249,6 +257,11 @@ void check_devices(const struct scene *scene, struct diagnosis *diagnosis)
 		diagnose(diagnosis, CHECK_LIMITED, _("/dev/nvidia-uvm: %s: CUDA does not start."),
 			 uvm && uvm->present ? strerror(uvm->error) : _("not here"));
 		mend(diagnosis, in_container(place) ? CURE_GIVE_GPU : CURE_LOAD, place);
+	} else if (host->cuda_visible_devices && hides_all(host->cuda_visible_devices)) {
+		diagnose(diagnosis, CHECK_LIMITED,
+			 _("CUDA_VISIBLE_DEVICES is '%s': CUDA programs see no card."),
+			 host->cuda_visible_devices);
+		mend_with(diagnosis, _("show the cards again"), "unset CUDA_VISIBLE_DEVICES");
 	} else if (scene->cards && host->cards.count > scene_card_count(scene) &&
 		   !in_container(place) && !host->slurm) {
 		diagnose(diagnosis, CHECK_LIMITED,

@@ -131,3 +131,35 @@ Test(know, what_nobody_knows_is_missing_with_a_near_name)
 	cr_assert_eq(know_find("", &hits, &err), ERR_MISSING);
 	cr_assert_eq(know_find("\xff\xfe;;--", &hits, &err), ERR_MISSING);
 }
+
+Test(know, texts_that_people_paste_are_explained)
+{
+	static const struct {
+		const char *text, *kind, *name;
+	} cases[] = {
+		{ "Windows has stopped this device because it has reported problems. (Code 43)",
+		  "symptom", "Windows code 43" },
+		{ "code 43", "symptom", "Windows code 43" },
+		{ "[MultiGPU] forcing single GPU mode", "symptom",
+		  "ComfyUI: 'forcing single GPU mode'" },
+		{ "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime "
+		  "version",
+		  "error", "CUDA driver version is insufficient for CUDA runtime version" },
+		{ "RuntimeError: CUDA error: no kernel image is available for execution on the "
+		  "device",
+		  "error", "no kernel image is available for execution on the device" },
+		{ "Failed to initialize NVML: Driver/library version mismatch", "error",
+		  "Failed to initialize NVML: Driver/library version mismatch" },
+		{ "Failed to initialize NVML: Unknown Error", "error",
+		  "Failed to initialize NVML: Unknown Error" },
+		{ "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA "
+		  "GPU Performance Counters on the target device 0.",
+		  "error", "ERR_NVGPUCTRPERM" },
+		{ "Insufficient Permissions", "error", "Insufficient Permissions" },
+		{ "CUPTI_ERROR_HARDWARE_BUSY", "error", "CUPTI_ERROR_HARDWARE_BUSY" },
+		{ "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "error", "ERR_NVGPUCTRPERM" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		expect_first(cases[i].text, cases[i].kind, cases[i].name);
+}
