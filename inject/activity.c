@@ -310,7 +310,27 @@ void activity_disable(struct inject *inject)
 		enable_api(inject, CUPTI_DOMAIN_RUNTIME, 0);
 		enable_api(inject, CUPTI_DOMAIN_DRIVER, 0);
 	}
-	(void)inject->cupti.cuptiActivityFlushAll(1);
+}
+
+void activity_watch_profiler_calls(struct inject *inject)
+{
+	enum { CBID_MAX = 2000 };
+
+	for (uint32_t cbid = 1; cbid < CBID_MAX && !(inject->start_cbid && inject->stop_cbid);
+	     cbid++) {
+		const char *name = NULL;
+
+		if (inject->cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER, cbid, &name) || !name)
+			continue;
+		if (!strcmp(name, "cuProfilerStart"))
+			inject->start_cbid = cbid;
+		else if (!strcmp(name, "cuProfilerStop"))
+			inject->stop_cbid = cbid;
+		else
+			continue;
+		(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber, CUPTI_DOMAIN_DRIVER,
+							cbid);
+	}
 }
 
 static void set_attribute(struct inject *inject, uint32_t attribute, uint8_t value)
@@ -378,6 +398,8 @@ int activity_start(struct inject *inject)
 			(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,
 								CUPTI_DOMAIN_RESOURCE, cbid);
 	}
+	if (inject->trace >> TRACE_RANGE_PROFILER & 1)
+		activity_watch_profiler_calls(inject);
 	if (!(inject->trace >> TRACE_PAUSED & 1))
 		activity_enable(inject);
 	return 0;

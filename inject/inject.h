@@ -81,7 +81,11 @@ struct inject {
 	_Atomic bool leaving;   /* exit has begun: the thread keeps away */
 	_Atomic bool in_thread; /* the thread is inside CUPTI */
 	_Atomic uint64_t overflow_bytes;
-	uint32_t pc_period; /* 2^n cycles; 0 default */
+	uint32_t start_cbid, stop_cbid; /* cuProfilerStart, cuProfilerStop; 0: not asked for */
+	char range[128];                /* NVTX range that recording is limited to; "" none */
+	_Atomic uint32_t range_thread;  /* that is in it; 0: none */
+	uint32_t range_depth;           /* of its ranges inside */
+	uint32_t pc_period;             /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
 	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
 };
@@ -117,7 +121,10 @@ void slot_commit(struct segment_slot *slot, enum slot_kind kind);
 /* activity.c */
 int activity_start(struct inject *inject);   /* [setup] */
 void activity_enable(struct inject *inject); /* [setup], [thread] */
+/* What is in buffers still has to be flushed, not from a callback. */
 void activity_disable(struct inject *inject);
+/* [setup] Callbacks for cudaProfilerStart and cudaProfilerStop. */
+void activity_watch_profiler_calls(struct inject *inject);
 
 /* cupti.c [setup]: find and open libcupti, fill inject->cupti. False: reason set. */
 bool cupti_open(struct inject *inject);

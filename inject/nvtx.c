@@ -77,15 +77,44 @@ static void put(struct segment *segment, enum slot_kind kind, uint32_t message, 
 	slot_commit(slot, kind);
 }
 
+/* The range that recording is limited to begins or ends on this thread. */
+static void range_edge(struct segment *segment, enum slot_kind kind, uint32_t message)
+{
+	struct inject *inject = inject_state;
+	uint32_t thread = inject_thread(), none = 0;
+	const struct segment_text *text;
+
+	if (kind == SLOT_POP && atomic_load(&inject->range_thread) == thread) {
+		if (inject->range_depth-- > 0)
+			return;
+		atomic_store(&inject->range_thread, 0);
+		activity_disable(inject);
+		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
+	} else if (kind == SLOT_PUSH && atomic_load(&inject->range_thread) == thread) {
+		inject->range_depth++;
+	} else if (kind == SLOT_PUSH && message && inject->subscriber) {
+		text = (const void *)((const char *)segment + segment->texts_at + message);
+		if (strcmp(text->at, inject->range) ||
+		    !atomic_compare_exchange_strong(&inject->range_thread, &none, thread))
+			return;
+		inject->range_depth = 0;
+		activity_enable(inject);
+	}
+}
+
 static void event_put(enum slot_kind kind, const void *domain, const struct nvtx_event *event,
 		      const char *plain, uint64_t value)
 {
 	HOOK;
+	uint32_t message;
 
-	if (hook.segment)
-		put(hook.segment, kind,
-		    plain ? text_z(hook.segment, plain) : message_of(hook.segment, event),
-		    (uint32_t)(uintptr_t)domain, event ? event->category : 0, value);
+	if (!hook.segment)
+		return;
+	message = plain ? text_z(hook.segment, plain) : message_of(hook.segment, event);
+	put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event ? event->category : 0,
+	    value);
+	if (inject_state->range[0])
+		range_edge(hook.segment, kind, message);
 }
 
 static void MarkEx(const struct nvtx_event *event)

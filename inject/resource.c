@@ -48,6 +48,20 @@ static void module_slot(struct inject *inject, struct segment *segment,
 	slot_commit(slot, SLOT_MODULE);
 }
 
+/* cudaProfilerStart and cudaProfilerStop bound what is recorded. */
+static void profiler_call(struct inject *inject, struct segment *segment, uint32_t cbid,
+			  const struct cupti_callback *call)
+{
+	enum { ENTER = 0, EXIT = 1 };
+
+	if (cbid == inject->start_cbid && call->site == EXIT) {
+		activity_enable(inject);
+	} else if (cbid == inject->stop_cbid && call->site == ENTER) {
+		activity_disable(inject);
+		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
+	}
+}
+
 void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *data)
 {
 	HOOK;
@@ -55,7 +69,13 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 	const struct cupti_resource *resource = data;
 
 	(void)user;
-	if (!hook.segment || domain != CUPTI_DOMAIN_RESOURCE || !resource)
+	if (!hook.segment || !data)
+		return;
+	if (domain == CUPTI_DOMAIN_DRIVER) {
+		profiler_call(inject, hook.segment, cbid, data);
+		return;
+	}
+	if (domain != CUPTI_DOMAIN_RESOURCE)
 		return;
 	atomic_fetch_add_explicit(&hook.segment->counts.callbacks, 1, memory_order_relaxed);
 	switch (cbid) {

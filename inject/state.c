@@ -153,6 +153,8 @@ static void read_options(struct inject *inject)
 			if (strlen(words[i]) == len && !memcmp(words[i], at, len))
 				inject->trace |= (uint64_t)1 << i;
 		}
+		if (!strncmp(at, "range-nvtx=", 11) && len - 11 < sizeof(inject->range))
+			memcpy(inject->range, at + 11, len - 11);
 		if (!strncmp(at, "pc-period=", 10))
 			inject->pc_period = (uint32_t)digits(at + 10, NULL);
 		if (!strncmp(at, "pc-scratch=", 11))
@@ -270,10 +272,9 @@ static void at_exit(void)
 	if (!segment || inject->pid != (uint32_t)getpid())
 		return;
 	thread_keep_out(inject);
-	if (atomic_load(&inject->active)) {
-		pc_drain(inject);
+	pc_drain(inject);
+	if (inject->subscriber && atomic_load(&segment->reason) != SEGMENT_REASON_YIELDED)
 		(void)inject->cupti.cuptiActivityFlushAll(1);
-	}
 	atomic_store(&segment->state, SEGMENT_ENDED);
 }
 

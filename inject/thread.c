@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, FLUSH_MS = 1000, WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
+enum { TICK_MS = 50, FLUSH_MS = 1000 };
 
 static void nap(long ms)
 {
@@ -27,7 +27,10 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 		activity_disable(inject);
 	if (wanted & WANT_START)
 		activity_enable(inject);
-	if (atomic_load(&inject->active) && (flush || wanted & WANT_FLUSH)) {
+	if (wanted & (WANT_FLUSH | WANT_STOP)) {
+		pc_drain(inject);
+		(void)inject->cupti.cuptiActivityFlushAll(1);
+	} else if (atomic_load(&inject->active) && flush) {
 		pc_drain(inject);
 		(void)inject->cupti.cuptiActivityFlushAll(0);
 	}

@@ -33,6 +33,7 @@ static void step_back(struct inject *inject)
 		}
 	}
 	activity_disable(inject);
+	(void)inject->cupti.cuptiActivityFlushAll(1);
 	(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);
 	inject_off(inject, SEGMENT_REASON_YIELDED, 0);
 }

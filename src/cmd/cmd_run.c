@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/run_name.h"
+#include "cmd/run_system.h"
 #include "collect/launch.h"
 #include "collect/spool.h"
 #include "store/store.h"
@@ -25,9 +26,10 @@ struct run_args {
 	const char *pc_period;
 	const char *pc_memory;
 	const char *lang;
-	const char *library;
+	const char *range;
+	const char *library, *nvml;
 	int duration, delay;
-	bool no_report;
+	bool no_report, no_system;
 	struct opt_list command;
 };
 
@@ -50,9 +52,13 @@ static const struct opt run_opts[] = {
 	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),
 	OPT_INT(struct run_args, duration, 'd', "duration", "SECONDS",
 		N_("record this long; COMMAND goes on")),
+	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
+		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
+	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
 	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
 	OPT_STRING(struct run_args, lang, 'l', "lang", "en|zh", N_("the report's language")),
 	OPT_STRING(struct run_args, library, 0, "inject", "FILE", NULL),
+	OPT_STRING(struct run_args, nvml, 0, "nvml", "FILE", NULL),
 	OPT_COMMAND(struct run_args, command, "COMMAND...", N_("the program and its arguments")),
 	OPT_END,
 };
@@ -117,8 +123,18 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_printf(out, ",pc-period=%s", args->pc_period);
 	if (args->pc_memory)
 		buf_printf(out, ",pc-memory=%s", args->pc_memory);
-	if (args->delay)
+	if (args->delay || args->range)
 		buf_text(out, ",paused");
+	if (!args->range)
+		return 0;
+	if (!strcmp(args->range, "cudaProfilerApi"))
+		buf_text(out, ",range-profiler");
+	else if (!strncmp(args->range, "nvtx:", 5) && args->range[5] && !strchr(args->range, ','))
+		buf_printf(out, ",range-nvtx=%s", args->range + 5);
+	else
+		return err_set(err, ERR_USAGE,
+			       "--capture-range: '%s' is neither cudaProfilerApi nor nvtx:NAME",
+			       args->range);
 	return 0;
 }
 
@@ -127,6 +143,7 @@ struct run {
 	struct store *store;
 	struct spool *spool;
 	struct launch *launch;
+	struct run_system *system;
 	int64_t start_ns;
 	bool started, stopped;
 	int status;
@@ -171,6 +188,8 @@ static int record(struct run *run, struct err *err)
 			continue;
 		keep_time(run, news.interrupted);
 		ret = spool_take(run->spool, store_sink(run->store), err);
+		if (ret >= 0)
+			ret = run_system_tick(run->system, err);
 		if (ret >= 0 && now_ns() - flushed_ns > 1000000000) {
 			ret = store_flush(run->store, err);
 			flushed_ns = now_ns();
@@ -205,6 +224,9 @@ static void tell(const struct run *run, const char *path)
 	spool_status(run->spool, &status);
 	for (uint32_t i = 0; (line = spool_complaint(run->spool, i)); i++)
 		fprintf(stderr, "sonde run: %s\n", line);
+	line = run_system_complaint(run->system);
+	if (line)
+		fprintf(stderr, "sonde run: no samples of the cards: %s\n", line);
 	if (status.unserved)
 		fprintf(stderr, "sonde run: %u processes found no room and were not recorded\n",
 			status.unserved);
@@ -273,6 +295,8 @@ static int run_run(const void *arguments, struct err *err)
 	ret = run_name(run.args->output, run.args->command.at[0], path, err);
 	if (ret >= 0)
 		ret = store_create(path, &run.store, err);
+	if (ret >= 0 && !run.args->no_system)
+		ret = run_system_open(run.args->nvml, store_sink(run.store), &run.system, err);
 	if (ret >= 0) {
 		ret = start(&run, err);
 		if (ret < 0 && run.spool)
@@ -280,6 +304,7 @@ static int run_run(const void *arguments, struct err *err)
 	}
 	if (ret < 0) {
 		fprintf(stderr, "sonde run: %s\n", err->line);
+		run_system_close(run.system);
 		store_discard(run.store);
 		spool_close(run.spool);
 		return run.status ? run.status : FAILED_BEFORE;
@@ -295,6 +320,7 @@ static int run_run(const void *arguments, struct err *err)
 		ret = show(&run, path, &own);
 	if (ret < 0)
 		fprintf(stderr, "sonde run: %s\n", own.line);
+	run_system_close(run.system);
 	spool_close(run.spool);
 	return run.status;
 }

@@ -133,6 +133,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->reasons);
 	map_done(&p->ranges);
 	map_done(&p->devices);
+	map_done(&p->rows);
 	VEC_DONE(&p->pushed);
 	VEC_DONE(&p->started);
 	free(p);
@@ -433,8 +434,6 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 	}
 	return ret;
 }
-
-enum { WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
 
 void spool_ask_flush(struct spool *spool)
 {

@@ -35,7 +35,8 @@ struct spooled {
 	struct map apis;                /* domain << 32 | cbid -> string */
 	struct map reasons;             /* index of a stall reason -> string */
 	struct map ranges;              /* range id -> index into open + 1 */
-	struct map devices;             /* of a context */
+	struct map devices;             /* context -> device */
+	struct map rows;                /* device as the process counts -> session device */
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
 	struct {
@@ -49,7 +50,6 @@ struct spooled {
 	int64_t malformed;
 	uint64_t told_dropped; /* loss that the session has already */
 	uint32_t reason;
-	bool pinned_names[2];
 };
 
 /* spool_text.c: string of a text in the segment; 0 if it can't be right. */

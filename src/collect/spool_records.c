@@ -380,7 +380,8 @@ static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	facts.threads_per_sm = (int64_t)device.warps_per_sm * device.warp_threads;
 	facts.regs_per_sm = device.registers_per_sm;
 	facts.shared_per_sm = device.shared_per_sm;
-	(void)session_device(session, &facts);
+	/* By UUID it can be a row that the driver's samples made. */
+	map_put(&p->rows, device.id, session_device(session, &facts));
 	return 0;
 }
 

@@ -96,10 +96,11 @@ uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, ui
 	struct lane lane = { .kind = LANE_STREAM, .source = p->source, .tid = -1 };
 	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source, .ordinal = device };
 	uint64_t *known = map_find(&p->lanes, hash);
+	uint64_t *row = map_find(&p->rows, device);
 
 	if (known)
 		return (uint32_t)*known;
-	lane.device = session_device(p->sink->session, &facts);
+	lane.device = row ? (uint32_t)*row : session_device(p->sink->session, &facts);
 	lane.process = p->process;
 	lane.context = context;
 	lane.stream = stream;

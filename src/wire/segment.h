@@ -40,7 +40,8 @@ enum {
 /* Environment variable with the spool's path, set by sonde for its target. The
  * library opens it and claims a segment. */
 #define SEGMENT_ENV "SONDE_SPOOL"
-/* What to record: words joined by ',', see inject/options.h. */
+/* What to record: words of TRACE_LIST joined by ','; also range-nvtx=NAME,
+ * pc-period=N, pc-memory=BYTES, pc-scratch=BYTES. */
 #define SEGMENT_OPTIONS_ENV "SONDE_TRACE"
 
 /* Who owns a segment. */
@@ -64,17 +65,18 @@ enum segment_reason {
 };
 
 /* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. */
-#define TRACE_LIST(X)                                                                    \
-	X(TRACE_CUDA, "cuda")       /* kernels, copies, sets, the calls that matter */   \
-	X(TRACE_API_ALL, "api-all") /* all runtime and driver calls */                   \
-	X(TRACE_NVTX, "nvtx")                                                            \
-	X(TRACE_MEMORY, "memory")   /* allocations, pools */                             \
-	X(TRACE_SYNC, "sync")       /* synchronisation records, CUDA events */           \
-	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */        \
-	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */ \
-	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */        \
-	X(TRACE_PC, "pc")           /* continuous PC sampling */                         \
-	X(TRACE_PAUSED, "paused")   /* begin paused: a capture range turns it on */
+#define TRACE_LIST(X)                                                                          \
+	X(TRACE_CUDA, "cuda")       /* kernels, copies, sets, the calls that matter */         \
+	X(TRACE_API_ALL, "api-all") /* all runtime and driver calls */                         \
+	X(TRACE_NVTX, "nvtx")                                                                  \
+	X(TRACE_MEMORY, "memory")   /* allocations, pools */                                   \
+	X(TRACE_SYNC, "sync")       /* synchronisation records, CUDA events */                 \
+	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */              \
+	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */       \
+	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */              \
+	X(TRACE_PC, "pc")           /* continuous PC sampling */                               \
+	X(TRACE_PAUSED, "paused")   /* begin paused: something below, or sonde, turns it on */ \
+	X(TRACE_RANGE_PROFILER, "range-profiler") /* cudaProfilerStart turns it on */
 
 enum trace {
 #define X(id, word) id,
@@ -84,6 +86,8 @@ enum trace {
 };
 
 enum segment_clock { SEGMENT_CLOCK_UNKNOWN, SEGMENT_CLOCK_MONOTONIC, SEGMENT_CLOCK_REALTIME };
+
+enum segment_want { WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
 
 enum buffer_state {
 	BUFFER_FREE,    /* zeroed */
@@ -185,7 +189,7 @@ struct segment {
 	_Atomic uint64_t ring_head; /* next slot to write */
 	_Atomic uint64_t ring_tail; /* next slot to read; set by sonde */
 	_Atomic uint64_t order;     /* of buffers */
-	_Atomic uint32_t wanted;    /* set by sonde: bit 0 flush, bit 1 stop for good */
+	_Atomic uint32_t wanted;    /* enum segment_want, or-ed: set by sonde, cleared when done */
 	_Atomic uint32_t
 		record_bytes[SEGMENT_KINDS]; /* size of a record of each kind; 0: not seen */
 	struct segment_buffer buffers[SEGMENT_BUFFERS_MAX];

@@ -1,0 +1,113 @@
+#include "cmd/run_system.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "collect/collector.h"
+#include "collect/sampler.h"
+
+static const int64_t FAST_NS = 100000000;
+static const int64_t SLOW_NS = 1000000000;
+
+struct run_system {
+	struct collector *collector;
+	struct sampler *sampler;
+	struct snapshot snapshot;
+	struct sink *sink;
+	int64_t fast_due_ns, slow_due_ns;
+	bool asked, gave_up;
+	struct err complaint;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int run_system_open(const char *library, struct sink *sink, struct run_system **ret_system,
+		    struct err *err)
+{
+	OWN(run_system_closep) struct run_system *system = mem_zero(sizeof(*system));
+	struct collector_opts opts = { .library = library };
+
+	system->sink = sink;
+	if (collector_open(&opts, &system->collector, err) < 0)
+		return err->code;
+	*ret_system = STEAL(system);
+	return 0;
+}
+
+void run_system_close(struct run_system *system)
+{
+	if (!system)
+		return;
+	collector_close(system->collector);
+	sampler_free(system->sampler);
+	snapshot_done(&system->snapshot);
+	free(system);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&poll_for, 1, 0) > 0;
+}
+
+static void give_up(struct run_system *system, const struct err *why)
+{
+	system->gave_up = true;
+	if (!system->sampler)
+		system->complaint = *why;
+}
+
+static void ask(struct run_system *system)
+{
+	int64_t now = now_ns();
+	uint32_t groups = COLLECT_FAST | COLLECT_GPM;
+	struct err err = { 0 };
+
+	if (now < system->fast_due_ns)
+		return;
+	system->fast_due_ns = now + FAST_NS;
+	if (now >= system->slow_due_ns) {
+		system->slow_due_ns = now + SLOW_NS;
+		groups |= COLLECT_COUNTERS | COLLECT_PROCESSES | COLLECT_HEALTH;
+	}
+	if (collector_ask(system->collector, groups, &err) < 0)
+		give_up(system, &err);
+	else
+		system->asked = true;
+}
+
+int run_system_tick(struct run_system *system, struct err *err)
+{
+	struct err own = { 0 };
+
+	if (!system || system->gave_up)
+		return 0;
+	if (!system->asked) {
+		ask(system);
+		return 0;
+	}
+	if (!is_readable(collector_fd(system->collector)) &&
+	    now_ns() < collector_deadline_ns(system->collector))
+		return 0;
+	system->asked = false;
+	if (collector_take(system->collector, &system->snapshot, &own) < 0) {
+		give_up(system, &own);
+		return 0;
+	}
+	if (!system->sampler)
+		system->sampler = sampler_new(system->sink, FAST_NS);
+	return sampler_push(system->sampler, &system->snapshot, err);
+}
+
+const char *run_system_complaint(const struct run_system *system)
+{
+	return system && system->complaint.line[0] ? system->complaint.line : NULL;
+}

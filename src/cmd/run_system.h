@@ -1,0 +1,28 @@
+/*
+ * run_system.h - samples of the cards beside a run, into the same profile.
+ *
+ * Fast values (power, clocks, utilisation, SM active) ten times a second,
+ * counters and processes once a second. A driver that does not answer costs
+ * the samples, not the run.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/own.h"
+#include "model/sink.h"
+
+struct run_system;
+
+/* Starts the child that asks the driver: before threads, before signals are
+ * blocked. `library` as collector_opts. */
+int run_system_open(const char *library, struct sink *sink, struct run_system **ret_system,
+		    struct err *err);
+void run_system_close(struct run_system *system);
+DEFINE_OWNED(run_system, run_system_close);
+
+/* Ask if it is time, take what has come; does not wait. Fails as the sink does. */
+int run_system_tick(struct run_system *system, struct err *err);
+/* Why there are no samples, once; NULL. */
+const char *run_system_complaint(const struct run_system *system);
