@@ -108,6 +108,18 @@ static int memory_range(struct sink *sink, const struct range *range, struct err
 	return 0;
 }
 
+static int memory_mark(struct sink *sink, const struct mark *mark, struct err *err)
+{
+	struct memory_row *row =
+		memory_row(sink, STORE_mark, mark->lane, mark->time_ns, mark->time_ns);
+
+	(void)err;
+	row->col[COL_name] = mark->name;
+	row->col[COL_detail] = mark->detail;
+	row->col[COL_subkind] = mark->kind;
+	return 0;
+}
+
 static int memory_alloc(struct sink *sink, const struct alloc *alloc, struct err *err)
 {
 	struct memory_row *row =
@@ -137,6 +149,7 @@ static const struct sink_ops memory_ops = { .op = memory_op,
 					    .call = memory_call,
 					    .range = memory_range,
 					    .alloc = memory_alloc,
+					    .mark = memory_mark,
 					    .sample = memory_sample };
 
 static struct store *memory_store_new(void)

@@ -96,7 +96,8 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	facts->host_inflation = NAN;
 	for (uint32_t i = 0; i < facts->session->devices.count; i++)
 		device_unknown(VEC_ADD(&facts->devices), i);
-	if (analyze_timeline(store, facts, err) < 0 || analyze_host(store, facts, err) < 0)
+	if (analyze_timeline(store, facts, err) < 0 || analyze_host(store, facts, err) < 0 ||
+	    analyze_faults(store, facts, err) < 0)
 		return err->code;
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
@@ -104,6 +105,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
+	analyze_step_marks(facts);
 	facts->damaged_chunks = store_damage(store);
 	*ret_facts = STEAL(facts);
 	return 0;
@@ -148,6 +150,14 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->ranges);
 	VEC_DONE(&facts->processes);
 	VEC_DONE(&facts->twins);
+	VEC_DONE(&facts->faults);
+	for (size_t i = 0; i < facts->fault_groups.count; i++) {
+		VEC_DONE(&facts->fault_groups.at[i].processes);
+		VEC_DONE(&facts->fault_groups.at[i].patterns);
+	}
+	VEC_DONE(&facts->fault_groups);
+	VEC_DONE(&facts->clock_marks);
+	intern_free(facts->fault_strings);
 	arena_done(&facts->arena);
 	free(facts);
 }

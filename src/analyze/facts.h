@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/fault_facts.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -384,7 +385,17 @@ struct step {
 	int64_t kernel_count;
 	uint32_t name;
 	bool outlier;
-	VEC(const char *) differs; /* "idle 12.1 ms more", in facts' arena */
+	uint32_t source;
+	VEC(const char *)
+	differs; /* "idle 12.1 ms more", in facts' arena; a fault or a
+		    clock that was held down at the time comes first */
+};
+
+/* A change of the reasons that hold a clock down. */
+struct clock_mark {
+	uint32_t device, source;
+	uint32_t name; /* string */
+	int64_t time_ns;
 };
 
 struct step_facts {
@@ -431,6 +442,12 @@ struct facts {
 	VEC(struct range_fact) ranges;
 	VEC(struct process_fact) processes;
 	VEC(struct twin_fact) twins;
+	VEC(struct fault_event) faults; /* by time */
+	VEC(struct fault_group) fault_groups;
+	VEC(struct clock_mark) clock_marks;
+	int64_t faults_left_out; /* lines beyond what is kept: counted here alone */
+	uint32_t fault_incidents;
+	struct intern *fault_strings; /* names of processes in fault_event */
 	struct arena arena;
 	struct timeline *timeline; /* events in memory, between the analyses; NULL after */
 };
@@ -444,4 +461,7 @@ DEFINE_OWNED(facts, facts_free);
 int analyze_timeline(struct store *store, struct facts *facts, struct err *err);
 int analyze_host(struct store *store, struct facts *facts, struct err *err);
 int analyze_system(struct store *store, struct facts *facts, struct err *err);
+int analyze_faults(struct store *store, struct facts *facts, struct err *err);
+/* Faults and clocks held down at an outlier step are named there. */
+void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);

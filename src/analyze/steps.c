@@ -52,6 +52,7 @@ static void step_add(struct steps *steps, const struct tl_range *range)
 	step->start_ns = range->start;
 	step->end_ns = range->end;
 	step->name = range->name;
+	step->source = range->source;
 	*VEC_ADD(&steps->sources) = range->source;
 	*VEC_ADD(&steps->loader_ns) = 0;
 }

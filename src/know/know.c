@@ -59,7 +59,16 @@ bool know_at(size_t i, struct know_entry *ret_entry)
 	return false;
 }
 
-static const char *cell(const struct know_entry *entry, const char *column)
+bool know_get(const char *kind, const char *name, struct know_entry *ret_entry)
+{
+	for (size_t i = 0; know_at(i, ret_entry); i++) {
+		if (!strcmp(ret_entry->kind, kind) && !strcmp(ret_entry->name, name))
+			return true;
+	}
+	return false;
+}
+
+const char *know_cell(const struct know_entry *entry, const char *column)
 {
 	const struct know_table *table = entry->table;
 
@@ -169,7 +178,7 @@ static bool holds_phrase(const char *text, const char *phrase, size_t len)
  * text holds one that can't be an ordinary word, 0 neither. */
 static int names_fit(const struct know_entry *entry, const char *text)
 {
-	const char *sets[] = { entry->name, cell(entry, "aliases") };
+	const char *sets[] = { entry->name, know_cell(entry, "aliases") };
 	int best = 0;
 
 	for (size_t set = 0; set < 2; set++) {
@@ -211,7 +220,7 @@ static void find_names(const char *text, struct know_hits *hits)
 	/* The driver's name of an Xid: "ROBUST_CHANNEL_..." */
 	for (size_t i = 0; !hits->count && know_at(i, &entry); i++) {
 		if (entry.table->column_count > 2 && !strcmp(entry.table->columns[1], "name") &&
-		    !strcasecmp(cell(&entry, "name"), text))
+		    !strcasecmp(know_cell(&entry, "name"), text))
 			add_hit(hits, &entry);
 	}
 }

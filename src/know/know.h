@@ -47,3 +47,8 @@ bool know_field(const struct know_entry *entry, size_t i, const char **ret_colum
 
 /* Every entry, in order of the tables: false past the end. */
 bool know_at(size_t i, struct know_entry *ret_entry);
+
+/* The entry `name` of a kind, letter for letter; false: there is none. */
+bool know_get(const char *kind, const char *name, struct know_entry *ret_entry);
+/* The text of a column of it; "" where the table has no such column. */
+const char *know_cell(const struct know_entry *entry, const char *column);

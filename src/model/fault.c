@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/i18n.h"
+
 /* NVML queues events and the log is read in steps, so one fault comes at two
  * times; two faults of one number on one card rarely come so close. */
 const int64_t FAULT_SAME_NS = 3000000000;
@@ -30,19 +32,19 @@ void fault_title(const struct fault *fault, struct buf *out)
 		buf_printf(out, "SXid %" PRId64, fault->number);
 		return;
 	case FAULT_OFF_BUS:
-		buf_text(out, "GPU fell off the bus");
+		buf_text(out, N_("GPU off the bus"));
 		return;
 	case FAULT_INIT:
-		buf_text(out, "GPU could not be started");
+		buf_text(out, N_("GPU did not start"));
 		return;
 	case FAULT_MISMATCH:
-		buf_text(out, "driver and library differ");
+		buf_text(out, N_("driver mismatch"));
 		return;
 	case FAULT_OOM:
-		buf_text(out, "out of host memory");
+		buf_text(out, N_("out of host memory"));
 		return;
 	case FAULT_RATE_LIMIT:
-		buf_text(out, "driver limits its messages");
+		buf_text(out, N_("rate limit"));
 		return;
 	default:
 		buf_text(out, fault_kind_name(fault->kind));

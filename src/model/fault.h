@@ -106,7 +106,7 @@ static inline bool fault_has(const struct fault *fault, enum fault_number number
 	return fault->have >> number & 1;
 }
 
-/* "Xid 79", "SXid 12028", "GPU fell off the bus", ... */
+/* "Xid 79", "SXid 12028", "GPU off the bus", ...: in English, for _(). */
 void fault_title(const struct fault *fault, struct buf *out);
 
 /* "fault=xid;number=79;pid=12;...;text=REST" and back; unknown keys are skipped. False: it

@@ -31,5 +31,6 @@ void present_json_device(const struct facts *facts, const struct device_fact *de
 void present_json_kernel(const struct facts *facts, const struct kernel_fact *kernel,
 			 struct json *json);
 void present_json_tables(const struct facts *facts, struct json *json);
+void present_json_faults(const struct facts *facts, struct json *json);
 void present_json_findings(const struct facts *facts, const struct findings *findings,
 			   struct json *json);

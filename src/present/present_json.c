@@ -258,6 +258,7 @@ void present_json(const struct facts *facts, const struct findings *findings, st
 		present_json_kernel(facts, &facts->kernels.at[i], &json);
 	json_end(&json);
 	present_json_tables(facts, &json);
+	present_json_faults(facts, &json);
 	present_json_findings(facts, findings, &json);
 	json_array(&json, "abstained");
 	for (size_t i = 0; i < findings->abstained.count; i++)

@@ -33,6 +33,11 @@ static bool has_twin(const struct session *session, uint32_t id)
 	return false;
 }
 
+static bool is_switch(const struct session *session, uint32_t id)
+{
+	return !strcmp(session_text(session, session->devices.at[id].name), "NVSwitch");
+}
+
 const char *text_device_short(struct page *page, const struct facts *facts, uint32_t id)
 {
 	const struct session *session = facts->session;
@@ -42,6 +47,10 @@ const char *text_device_short(struct page *page, const struct facts *facts, uint
 	if (id >= session->devices.count)
 		return _("device ?");
 	device = &session->devices.at[id];
+	/* Known from a kernel log alone: by its slot. */
+	if (device->ordinal < 0 && device->pci_bus)
+		return page_printf(page, "%s %s", is_switch(session, id) ? "NVSwitch" : "GPU",
+				   text_string(page, facts, device->pci_bus));
 	label = device->ordinal >= 0 ? page_printf(page, _("GPU %d"), (int)device->ordinal)
 				     : page_printf(page, _("GPU"));
 	if (device->part)
@@ -65,7 +74,9 @@ const char *text_device(struct page *page, const struct facts *facts, uint32_t i
 	if (id >= facts->session->devices.count)
 		return label;
 	name = facts->session->devices.at[id].name;
-	return name ? page_printf(page, "%s  %s", label, text_string(page, facts, name)) : label;
+	return name && !is_switch(facts->session, id)
+		       ? page_printf(page, "%s  %s", label, text_string(page, facts, name))
+		       : label;
 }
 
 static void source_line(struct page *page, const struct facts *facts, const struct source *source,
@@ -238,6 +249,27 @@ static const char *counters_sentence(struct page *page, const struct facts *fact
 			   measured);
 }
 
+/* What a kernel log says; NULL if none is in the profile. */
+static const char *faults_sentence(struct page *page, const struct facts *facts)
+{
+	const struct session *session = facts->session;
+	int groups = (int)facts->fault_groups.count;
+	bool log = groups > 0;
+
+	for (size_t i = 0; i < session->sources.count; i++)
+		log = log ||
+		      !strcmp(session_text(session, session->sources.at[i].reader), "kernel_log");
+	if (!log)
+		return NULL;
+	if (!groups)
+		return _("The kernel log tells of no fault of a GPU.");
+	return page_printf(page,
+			   ngettext("The kernel log tells of %d kind of fault.",
+				    "The kernel log tells of %d kinds of fault.",
+				    (unsigned long)groups),
+			   groups);
+}
+
 static const char *no_activity_sentence(struct page *page, const struct facts *facts)
 {
 	const struct session *session = facts->session;
@@ -281,6 +313,8 @@ void text_verdict(struct page *page, const struct facts *facts, const struct fin
 	if (!text)
 		text = counters_sentence(page, facts);
 	if (!text)
+		text = faults_sentence(page, facts);
+	if (!text)
 		text = _("Nothing that can be judged was recorded.");
 	else if (!first && !facts->no_device_activity)
 		text = page_printf(page, _("%s Nothing stands out."), text);
@@ -310,6 +344,8 @@ void present_text(const struct facts *facts, const struct findings *findings,
 	if (page_has(&page, LAYER_TIMELINE))
 		text_timeline(&page, facts);
 	text_findings(&page, facts, findings);
+	if (page_has(&page, LAYER_SYSTEM))
+		text_faults(&page, facts);
 	if (page_has(&page, LAYER_KERNEL)) {
 		text_kernels(&page, facts);
 		text_counters(&page, facts);

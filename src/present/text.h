@@ -22,6 +22,7 @@ void text_timeline(struct page *page, const struct facts *facts);
 void text_system(struct page *page, const struct facts *facts);
 void text_ledger(struct page *page, const struct ledger *ledger);
 void text_twins(struct page *page, const struct facts *facts);
+void text_faults(struct page *page, const struct facts *facts);
 void text_processes(struct page *page, const struct facts *facts);
 /* A process's use over time as a row of bars; NULL unknown. */
 const char *text_slots(struct page *page, const struct process_fact *process);

@@ -71,6 +71,9 @@ void rule_apply(const struct facts *facts, const struct rule *rule, struct findi
 
 /* One word a line; a word needs its file. */
 #define RULE_LIST(X)              \
+	X(gpu_fault)              \
+	X(driver_mismatch)        \
+	X(host_oom)               \
 	X(power_wall)             \
 	X(thermal_throttle)       \
 	X(shared_card_contention) \

@@ -30,6 +30,11 @@ const char *tell_device(const struct facts *facts, struct findings *findings, ui
 	if (!session || device >= session->devices.count)
 		return finding_text(findings, _("GPU %u"), device);
 	row = &session->devices.at[device];
+	if (row->ordinal < 0 && row->pci_bus)
+		return finding_text(
+			findings, "%s %s",
+			!strcmp(session_text(session, row->name), "NVSwitch") ? "NVSwitch" : "GPU",
+			session_text(session, row->pci_bus));
 	if (row->ordinal < 0)
 		return _("the GPU");
 	if (has_twin(session, device) && row->source < session->sources.count &&

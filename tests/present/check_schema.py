@@ -21,7 +21,8 @@ except ImportError:
 
 PLACES = ["tests/cli/small.json", "examples/*.sonde", "tests/read/*/*",
           "../shared/samples/kineto/*.json.gz", "../shared/samples/ncu/*.csv.gz",
-          "../shared/samples/smi/*"]
+          "../shared/samples/smi/*", "tests/truth/kernel_log/*.log",
+          "../shared/public/xid_log/*"]
 
 
 def report(sonde, path):
