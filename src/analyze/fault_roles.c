@@ -47,7 +47,7 @@ static bool goes_on(const struct facts *facts, const struct incident *incident,
 		return last->source == event->source && event->line - last->line <= INCIDENT_LINES;
 	if (__builtin_sub_overflow(event->time_ns, last->time_ns, &gap))
 		return false;
-	if (incident->stopped && !fault_is_cleanup(fault) &&
+	if (incident->stopped && !fault_is_aftermath(fault) &&
 	    !(fault->kind == FAULT_XID && fault->number == 43))
 		return gap <= AFTER_STOP_NS;
 	return gap <= INCIDENT_NS;
@@ -89,7 +89,7 @@ static bool by_repeat(const struct facts *facts, const struct incident *incident
 		const struct fault_event *head = &facts->faults.at[incident->heads[i]];
 
 		if (head->group != event->group ||
-		    (other_process(head, event) && !fault_is_cleanup(fault_of(facts, event))))
+		    (other_process(head, event) && !fault_is_aftermath(fault_of(facts, event))))
 			continue;
 		event->role = FAULT_ROLE_REPEAT;
 		event->cause = incident->heads[i];
@@ -127,8 +127,8 @@ static void judge(struct facts *facts, struct incident *incident, uint32_t index
 
 	if (!by_repeat(facts, incident, event) && !by_name(facts, incident, event) &&
 	    !by_wake(facts, incident, event))
-		event->role = fault_is_cleanup(fault_of(facts, event)) ? FAULT_ROLE_CLEANUP
-								       : FAULT_ROLE_CAUSE;
+		event->role = fault_is_aftermath(fault_of(facts, event)) ? FAULT_ROLE_CLEANUP
+									 : FAULT_ROLE_CAUSE;
 	if (event->role != FAULT_ROLE_REPEAT && incident->head_count < HEADS_MAX)
 		incident->heads[incident->head_count++] = index;
 }

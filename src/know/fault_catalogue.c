@@ -177,7 +177,7 @@ void fault_meaning_of(const struct fault *fault, struct fault_meaning *ret_meani
 	}
 }
 
-bool fault_is_cleanup(const struct fault *fault)
+bool fault_is_aftermath(const struct fault *fault)
 {
 	return fault->kind == FAULT_RATE_LIMIT ||
 	       (fault->kind == FAULT_XID && (fault->number == 45 || fault->number == 154));
@@ -209,7 +209,7 @@ static bool is_lost(const struct fault *fault)
 
 bool fault_follows(const struct fault *later, const struct fault *earlier)
 {
-	if (fault_is_cleanup(earlier) || earlier->kind == FAULT_OOM ||
+	if (fault_is_aftermath(earlier) || earlier->kind == FAULT_OOM ||
 	    earlier->kind == FAULT_MISMATCH)
 		return false;
 	/* A card that is gone answers nothing any more: all that comes after is

@@ -39,7 +39,7 @@ void fault_meaning_of(const struct fault *fault, struct fault_meaning *ret_meani
 /* The fault as such says only that something was cleared away: a channel that
  * was removed (Xid 45), or that the driver changed its advice (154), limits
  * its messages. Without another fault before it, nothing failed. */
-bool fault_is_cleanup(const struct fault *fault);
+bool fault_is_aftermath(const struct fault *fault);
 
 /* `later` is told because `earlier` happened, if both are of one card and
  * close together. */
