@@ -26,3 +26,8 @@ target_link_libraries(collect_dump PRIVATE collect)
 add_dependencies(tests collect_dump)
 add_test(NAME nvml_record_replay COMMAND ${CMAKE_SOURCE_DIR}/tests/fake/check_replay.sh
 	${FAKE_DIR} $<TARGET_FILE:collect_dump>)
+
+add_library(fake_vgpu MODULE EXCLUDE_FROM_ALL tests/fake/vgpu.c)
+set_target_properties(fake_vgpu PROPERTIES OUTPUT_NAME vgpu LIBRARY_OUTPUT_DIRECTORY ${FAKE_DIR})
+target_compile_options(fake_vgpu PRIVATE -Wno-pedantic)
+add_dependencies(tests fake_vgpu)

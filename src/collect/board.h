@@ -29,6 +29,7 @@
 	X(WRAPPER, "answered by a wrapper", true) /* snapshot.wrapper names it */ \
 	X(KERNEL, "kernel", true)                 /* /proc, /sys */               \
 	X(PENDING, "needs a second reading", false)                               \
+	X(WRAPS, "its counter wraps faster than it is read", false)               \
 	X(NOT_SUPPORTED, "not supported by this card or driver", false)           \
 	X(NO_FUNCTION, "the driver is too old", false)                            \
 	X(NO_PERMISSION, "no permission", false)                                  \
@@ -76,10 +77,12 @@ struct board {
 	int32_t ecc_mode;        /* 0 off, 1 on */
 	int32_t recovery_action; /* 0 none, 1 GPU reset, 2 reboot, 3 drain P2P, 4 drain, reset */
 	enum board_state state;
-	int32_t status;               /* NVML's number of the failure that made it LOST; else 0 */
-	bool gpm;                     /* this card has GPM */
-	struct sample sample;         /* lane 0, time_ns as snapshot.utc_ns */
-	uint8_t origin[METRIC_COUNT]; /* enum origin */
+	int32_t status;       /* NVML's number of the failure that made it LOST; else 0 */
+	bool gpm;             /* this card has GPM */
+	struct sample sample; /* lane 0, time_ns as snapshot.utc_ns */
+	/* enum origin. Of proc_sm_pct and the like: whether the card tells the use
+	 * of its processes. If it does, a process without a value had none. */
+	uint8_t origin[METRIC_COUNT];
 };
 
 enum process_kind {
@@ -101,7 +104,8 @@ struct board_process {
 };
 
 /* A value of the driver's own history, finer than our rounds. Points come once
- * each, in order for one board and metric. */
+ * each, in order for one board and metric, and late: the ring of power (2.4 s
+ * long) is read every 2 s, those of utilisation (14 s) every 10 s. */
 struct ring_point {
 	uint32_t board;
 	uint32_t metric; /* METRIC_power_w (every 20 ms), METRIC_util_pct, METRIC_mem_util_pct */

@@ -16,7 +16,10 @@
 #include "collect/board.h"
 #include "collect/nvml.h"
 
-enum { CARD_RINGS = 3, CARD_COUNTERS = 9 };
+enum { CARD_RINGS = 3, CARD_COUNTERS = 7, CARD_PCIE = 2 };
+
+/* Beside enum collect_group: facts that hardly ever change. */
+enum { CARD_RARE = 1 << 16 };
 
 /* A counter's last value, and when it was read. */
 struct card_counter {
@@ -33,6 +36,21 @@ struct card {
 	uint64_t unanswered[2];     /* questions by number: see card_skip */
 	uint8_t why[METRIC_COUNT];  /* origins of their metrics */
 	struct card_counter counters[CARD_COUNTERS];
+	/* PCIe counters have 32 bits: one reading, and the sum since the first. */
+	struct card_pcie {
+		bool have, lost; /* lost: the sum, as a wrap may have been missed */
+		uint32_t raw;
+		int64_t time_ns;
+		double total;
+		struct card_counter wide; /* drivers whose counters have 64 bits */
+	} pcie[CARD_PCIE];
+	bool pcie_again;      /* read once more at the end of the round */
+	bool thermal_grew;    /* between the last two HEALTH rounds */
+	int64_t health_ns;    /* when last asked; 0 never */
+	struct sample health; /* what it said */
+	uint8_t health_origin[METRIC_COUNT];
+	int64_t rare_ns;
+	int64_t ring_read_ns[CARD_RINGS];
 	uint64_t ring_seen_us[CARD_RINGS];
 	uint64_t use_seen_us;
 	bool use_old; /* only the older call for the use of processes answers */
@@ -49,6 +67,7 @@ struct cards {
 	struct nvml nvml;
 	const char *root; /* "" or a directory in place of "/" */
 	bool wake;        /* ask cards that sleep */
+	bool all;         /* card_find's */
 	int64_t now_ns, utc_ns;
 	int64_t found_ns;    /* when card_find last ran; 0 never */
 	uint32_t generation; /* counters that went backwards */
@@ -60,9 +79,9 @@ struct cards {
 	size_t list_bytes;
 };
 
-/* Look which cards there are; state of those that stay is kept. Status of the
- * call that made it impossible. */
-int card_find(struct cards *cards);
+/* Look which cards there are; state of those that stay is kept. `all`: ask also
+ * what hardly ever changes. Status of the call that made it impossible. */
+int card_find(struct cards *cards, bool all);
 void cards_done(struct cards *cards);
 
 /* Clear what the last round said. */
@@ -70,6 +89,10 @@ void card_begin(struct card *card);
 /* Values of `groups` (enum collect_group). */
 void card_ask_values(struct cards *cards, struct card *card, uint32_t groups);
 void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups);
+/* After card_ask_gpm, which tells how often the PCIe counters wrapped. */
+void card_ask_pcie(struct cards *cards, struct card *card);
+/* At the end of a round, if card->pcie_again. */
+void card_ask_pcie_again(struct cards *cards, struct card *card);
 void card_ask_gpm(struct cards *cards, struct card *card);
 void card_ask_rings(struct cards *cards, uint32_t place, struct snapshot *snapshot);
 void card_ask_energy(struct cards *cards, struct card *card, const struct snapshot *snapshot,
@@ -85,5 +108,5 @@ enum origin card_origin(int status);
 bool card_is_final(int status);
 /* Value of a counter: sets `total`, and `rate` (per second) from the last one.
  * Pass METRIC_COUNT for no total or no rate. Seconds of the interval, 0 unknown. */
-double card_counter(struct cards *cards, struct card *card, int counter, enum metric total,
-		    enum metric rate, double value);
+double card_counter(struct cards *cards, struct card *card, struct card_counter *last,
+		    enum metric total, enum metric rate, double value);

@@ -4,6 +4,7 @@
  */
 #include "collect/card.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "collect/collector.h"
@@ -14,11 +15,9 @@ enum { ALL_LINKS = UINT32_MAX };
 #define FIELDS(X)                                                                     \
 	X(74, 0, reason_power_cap_us, 1e-3, COUNT, COLLECT_COUNTERS)                  \
 	X(76, 0, reason_sync_boost_us, 1e-3, COUNT, COLLECT_COUNTERS)                 \
-	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_COUNTERS)                \
-	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_COUNTERS)                \
-	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_COUNTERS)               \
-	X(198, 0, pcie_rx_bytes, 1, pcie_rx_bytes_s, COLLECT_COUNTERS)                \
-	X(197, 0, pcie_tx_bytes, 1, pcie_tx_bytes_s, COLLECT_COUNTERS)                \
+	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_HEALTH)                  \
+	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_HEALTH)                  \
+	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_HEALTH)                 \
 	X(139, ALL_LINKS, nvlink_rx_bytes, 1024, nvlink_rx_bytes_s, COLLECT_COUNTERS) \
 	X(138, ALL_LINKS, nvlink_tx_bytes, 1024, nvlink_tx_bytes_s, COLLECT_COUNTERS) \
 	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS)                              \
@@ -51,7 +50,7 @@ static const struct field {
 
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
 
-_Static_assert((int)FIELD_COUNT <= 64 - (int)CARD_RINGS, "unanswered[1] has a bit for each");
+_Static_assert((int)FIELD_COUNT <= 63 - (int)CARD_RINGS, "unanswered[1] has a bit for each");
 
 static double field_value(const struct nvml_field *field)
 {
@@ -100,7 +99,7 @@ static void put(struct cards *cards, struct card *card, size_t i, const struct n
 	if (answer->status || i >= CARD_COUNTERS)
 		return;
 	before = card->counters[i].value;
-	seconds = card_counter(cards, card, (int)i, field->metric, field->rate, value);
+	seconds = card_counter(cards, card, &card->counters[i], field->metric, field->rate, value);
 	if (field->metric == METRIC_reason_power_cap_us && seconds > 0)
 		put_violation(card, before, value, seconds);
 	else if (field->metric == METRIC_reason_power_cap_us)
@@ -122,20 +121,15 @@ static void ask_old_violation(struct cards *cards, struct card *card)
 }
 
 /* One bit: a thermal limit held the clock back in this interval or does now. */
-static void put_thermal(struct card *card, double before_us)
+static void put_thermal(struct card *card)
 {
-	double reasons = 0, now_us = 0, part = 0;
-	bool known = sample_get(&card->board.sample, METRIC_clock_reasons, &reasons);
+	double reasons = 0;
 	const uint64_t thermal = 0x20 | 0x40; /* software, hardware */
 
-	if (sample_get(&card->board.sample, METRIC_reason_sw_thermal_us, &part))
-		now_us += part;
-	if (sample_get(&card->board.sample, METRIC_reason_hw_thermal_us, &part))
-		now_us += part;
-	if (!known)
+	if (!sample_get(&card->board.sample, METRIC_clock_reasons, &reasons))
 		return;
 	sample_set(&card->board.sample, METRIC_thermal_violation,
-		   ((uint64_t)reasons & thermal) || (before_us >= 0 && now_us > before_us));
+		   ((uint64_t)reasons & thermal) || card->thermal_grew);
 	card->board.origin[METRIC_thermal_violation] = card->board.origin[METRIC_clock_reasons];
 }
 
@@ -145,7 +139,7 @@ void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 	uint8_t which[FIELD_COUNT];
 	int count = 0, status;
 	const struct card_counter *sw = &card->counters[2], *hw = &card->counters[3];
-	double before_us = sw->have && hw->have ? sw->value + hw->value : -1;
+	double before_us = sw->have && hw->have ? sw->value + hw->value : INFINITY;
 
 	memset(answers, 0, sizeof(answers));
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
@@ -172,9 +166,13 @@ void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 			answers[i].status = NVML_NO_FUNCTION;
 		put(cards, card, which[i], &answers[i]);
 	}
-	if (card->board.state == BOARD_LOST || !(groups & COLLECT_COUNTERS))
+	if (card->board.state == BOARD_LOST)
+		return;
+	if (groups & COLLECT_HEALTH)
+		card->thermal_grew = sw->value + hw->value > before_us;
+	if (!(groups & COLLECT_COUNTERS))
 		return;
 	if (card->unanswered[1] & 1)
 		ask_old_violation(cards, card);
-	put_thermal(card, before_us);
+	put_thermal(card);
 }

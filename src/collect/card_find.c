@@ -16,6 +16,7 @@
 #include "collect/collector.h"
 
 enum { CARDS_MAX = 256, INSTANCES_MAX = 64 };
+static const int64_t RARE_EVERY_NS = INT64_C(600) * 1000000000;
 
 static bool read_line(const char *path, char *at, size_t size)
 {
@@ -178,14 +179,33 @@ static void mode(struct cards *cards, struct card *card, enum nvml_call call, en
 			    : (int32_t)value;
 }
 
-/* Modes and limits, which somebody may change from outside. */
-static void read_facts(struct cards *cards, struct card *card)
+/* Highest clocks, thresholds and the like: milliseconds to ask. */
+static void read_rare(struct cards *cards, struct card *card)
 {
 	struct nvml_gpm_support gpm = { .version = 1 };
 	struct board *board = &card->facts;
 
+	if (!cards->all && card->rare_ns && cards->now_ns - card->rare_ns < RARE_EVERY_NS)
+		return;
+	card->rare_ns = cards->now_ns;
 	memset(card->unanswered, 0, sizeof(card->unanswered));
+	mode(cards, card, NVML_CALL_nvmlDeviceGetVirtualizationMode, NVML_PLAIN,
+	     &board->virtualization);
+	mode(cards, card, NVML_CALL_nvmlDeviceGetEccMode, NVML_WITH_SECOND, &board->ecc_mode);
+	board->gpm =
+		!NVML(&cards->nvml, nvmlGpmQueryDeviceSupport, card->device, &gpm) && gpm.supported;
 	card->board = card->facts;
+	card_ask_values(cards, card, CARD_RARE);
+	card->facts = card->board;
+}
+
+/* Modes and limits, which somebody may change from outside. */
+static void read_facts(struct cards *cards, struct card *card)
+{
+	struct board *board = &card->facts;
+	int32_t mig = board->mig_mode;
+
+	card->health_ns = 0;
 	if (card->owner) {
 		board->gpm = board->compute_instance <= 0;
 		return;
@@ -193,11 +213,11 @@ static void read_facts(struct cards *cards, struct card *card)
 	mode(cards, card, NVML_CALL_nvmlDeviceGetMigMode, NVML_WITH_SECOND, &board->mig_mode);
 	mode(cards, card, NVML_CALL_nvmlDeviceGetPersistenceMode, NVML_PLAIN, &board->persistence);
 	mode(cards, card, NVML_CALL_nvmlDeviceGetComputeMode, NVML_PLAIN, &board->compute_mode);
-	mode(cards, card, NVML_CALL_nvmlDeviceGetVirtualizationMode, NVML_PLAIN,
-	     &board->virtualization);
-	mode(cards, card, NVML_CALL_nvmlDeviceGetEccMode, NVML_WITH_SECOND, &board->ecc_mode);
-	board->gpm =
-		!NVML(&cards->nvml, nvmlGpmQueryDeviceSupport, card->device, &gpm) && gpm.supported;
+	if (mig != board->mig_mode)
+		card->rare_ns = 0; /* MIG changes what is answered */
+	read_rare(cards, card);
+	if (card->facts.state != BOARD_OK)
+		return;
 	card->board = card->facts;
 	card_ask_values(cards, card, COLLECT_FRESH);
 	card->facts = card->board;
@@ -306,13 +326,15 @@ static void free_samples(struct cards *cards, struct card *card)
 			(void)NVML(&cards->nvml, nvmlGpmSampleFree, card->gpm[i]);
 }
 
-int card_find(struct cards *cards)
+int card_find(struct cards *cards, bool all)
 {
 	OWN(own_freep) struct buses *buses = mem_alloc(sizeof(*buses));
 	struct card *old = cards->at.at;
 	size_t old_count = cards->at.count;
 	uint32_t count = 0;
 	int status = NVML(&cards->nvml, nvmlDeviceGetCount_v2, &count);
+
+	cards->all = all;
 
 	if (status)
 		return status;

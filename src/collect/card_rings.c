@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "base/mem.h"
+#include "collect/collector.h"
 
 enum { RING_ROOM = 256, ENERGY_EVERY_S = 60 };
 
@@ -17,10 +17,11 @@ static const struct {
 	enum nvml_ring ring;
 	enum metric metric;
 	double scale;
+	int64_t every_s; /* well below its length: a reading costs milliseconds */
 } rings[CARD_RINGS] = {
-	{ NVML_RING_POWER, METRIC_power_w, 1e-3 },
-	{ NVML_RING_GPU, METRIC_util_pct, 1 },
-	{ NVML_RING_MEMORY, METRIC_mem_util_pct, 1 },
+	{ NVML_RING_POWER, METRIC_power_w, 1e-3, 2 },
+	{ NVML_RING_GPU, METRIC_util_pct, 1, 10 },
+	{ NVML_RING_MEMORY, METRIC_mem_util_pct, 1, 10 },
 };
 
 static double sample_value(uint32_t type, const union nvml_value *value)
@@ -70,9 +71,18 @@ static void ask_ring(struct cards *cards, uint32_t place, int r, struct snapshot
 
 void card_ask_rings(struct cards *cards, uint32_t place, struct snapshot *snapshot)
 {
-	for (int r = 0; r < CARD_RINGS; r++)
-		if (!(cards->at.at[place].unanswered[1] >> (63 - r) & 1))
-			ask_ring(cards, place, r, snapshot);
+	struct card *card = &cards->at.at[place];
+
+	for (int r = 0; r < CARD_RINGS; r++) {
+		int64_t age_ns = cards->now_ns - card->ring_read_ns[r];
+
+		if (card->unanswered[1] >> (63 - r) & 1 ||
+		    (card->ring_read_ns[r] && !(snapshot->groups & COLLECT_FRESH) &&
+		     age_ns < rings[r].every_s * INT64_C(1000000000)))
+			continue;
+		card->ring_read_ns[r] = cards->now_ns;
+		ask_ring(cards, place, r, snapshot);
+	}
 }
 
 /* Power was `watts` at `ns` (monotonic). */

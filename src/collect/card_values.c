@@ -11,29 +11,29 @@
 #include "collect/collector.h"
 
 /* X(call, shape, kind, metric, unit of the driver in ours, group) */
-#define NUMBERS(X)                                                                          \
-	X(nvmlDeviceGetPowerUsage, PLAIN, 0, power_w, 1e-3, COLLECT_FAST)                   \
-	X(nvmlDeviceGetClockInfo, OF_KIND, 1, sm_mhz, 1, COLLECT_FAST)                      \
-	X(nvmlDeviceGetClockInfo, OF_KIND, 2, mem_mhz, 1, COLLECT_FAST)                     \
-	X(nvmlDeviceGetClockInfo, OF_KIND, 0, graphics_mhz, 1, COLLECT_HEALTH)              \
-	X(nvmlDeviceGetClockInfo, OF_KIND, 3, video_mhz, 1, COLLECT_HEALTH)                 \
-	X(nvmlDeviceGetEncoderUtilization, WITH_SECOND, 0, enc_pct, 1, COLLECT_FAST)        \
-	X(nvmlDeviceGetDecoderUtilization, WITH_SECOND, 0, dec_pct, 1, COLLECT_FAST)        \
-	X(nvmlDeviceGetJpgUtilization, WITH_SECOND, 0, jpg_pct, 1, COLLECT_FAST)            \
-	X(nvmlDeviceGetOfaUtilization, WITH_SECOND, 0, ofa_pct, 1, COLLECT_FAST)            \
-	X(nvmlDeviceGetPerformanceState, PLAIN, 0, pstate, 1, COLLECT_FAST)                 \
-	X(nvmlDeviceGetFanSpeed, PLAIN, 0, fan_pct, 1, COLLECT_HEALTH)                      \
-	X(nvmlDeviceGetCurrPcieLinkGeneration, PLAIN, 0, pcie_gen, 1, COLLECT_HEALTH)       \
-	X(nvmlDeviceGetCurrPcieLinkWidth, PLAIN, 0, pcie_width, 1, COLLECT_HEALTH)          \
-	X(nvmlDeviceGetEnforcedPowerLimit, PLAIN, 0, power_limit_w, 1e-3, COLLECT_FRESH)    \
-	X(nvmlDeviceGetPowerManagementDefaultLimit, PLAIN, 0, power_default_limit_w, 1e-3,  \
-	  COLLECT_FRESH)                                                                    \
-	X(nvmlDeviceGetMaxClockInfo, OF_KIND, 1, max_sm_mhz, 1, COLLECT_FRESH)              \
-	X(nvmlDeviceGetMaxClockInfo, OF_KIND, 2, max_mem_mhz, 1, COLLECT_FRESH)             \
-	X(nvmlDeviceGetMaxPcieLinkGeneration, PLAIN, 0, pcie_gen_max, 1, COLLECT_FRESH)     \
-	X(nvmlDeviceGetMaxPcieLinkWidth, PLAIN, 0, pcie_width_max, 1, COLLECT_FRESH)        \
-	X(nvmlDeviceGetTemperatureThreshold, OF_KIND, 1, temp_slowdown_c, 1, COLLECT_FRESH) \
-	X(nvmlDeviceGetTemperatureThreshold, OF_KIND, 0, temp_shutdown_c, 1, COLLECT_FRESH)
+#define NUMBERS(X)                                                                         \
+	X(nvmlDeviceGetPowerUsage, PLAIN, 0, power_w, 1e-3, COLLECT_FAST)                  \
+	X(nvmlDeviceGetClockInfo, OF_KIND, 1, sm_mhz, 1, COLLECT_FAST)                     \
+	X(nvmlDeviceGetClockInfo, OF_KIND, 2, mem_mhz, 1, COLLECT_FAST)                    \
+	X(nvmlDeviceGetClockInfo, OF_KIND, 0, graphics_mhz, 1, COLLECT_HEALTH)             \
+	X(nvmlDeviceGetClockInfo, OF_KIND, 3, video_mhz, 1, COLLECT_HEALTH)                \
+	X(nvmlDeviceGetEncoderUtilization, WITH_SECOND, 0, enc_pct, 1, COLLECT_FAST)       \
+	X(nvmlDeviceGetDecoderUtilization, WITH_SECOND, 0, dec_pct, 1, COLLECT_FAST)       \
+	X(nvmlDeviceGetJpgUtilization, WITH_SECOND, 0, jpg_pct, 1, COLLECT_FAST)           \
+	X(nvmlDeviceGetOfaUtilization, WITH_SECOND, 0, ofa_pct, 1, COLLECT_FAST)           \
+	X(nvmlDeviceGetPerformanceState, PLAIN, 0, pstate, 1, COLLECT_FAST)                \
+	X(nvmlDeviceGetFanSpeed, PLAIN, 0, fan_pct, 1, COLLECT_HEALTH)                     \
+	X(nvmlDeviceGetCurrPcieLinkGeneration, PLAIN, 0, pcie_gen, 1, COLLECT_HEALTH)      \
+	X(nvmlDeviceGetCurrPcieLinkWidth, PLAIN, 0, pcie_width, 1, COLLECT_HEALTH)         \
+	X(nvmlDeviceGetEnforcedPowerLimit, PLAIN, 0, power_limit_w, 1e-3, COLLECT_FRESH)   \
+	X(nvmlDeviceGetPowerManagementDefaultLimit, PLAIN, 0, power_default_limit_w, 1e-3, \
+	  CARD_RARE)                                                                       \
+	X(nvmlDeviceGetMaxClockInfo, OF_KIND, 1, max_sm_mhz, 1, CARD_RARE)                 \
+	X(nvmlDeviceGetMaxClockInfo, OF_KIND, 2, max_mem_mhz, 1, CARD_RARE)                \
+	X(nvmlDeviceGetMaxPcieLinkGeneration, PLAIN, 0, pcie_gen_max, 1, CARD_RARE)        \
+	X(nvmlDeviceGetMaxPcieLinkWidth, PLAIN, 0, pcie_width_max, 1, CARD_RARE)           \
+	X(nvmlDeviceGetTemperatureThreshold, OF_KIND, 1, temp_slowdown_c, 1, CARD_RARE)    \
+	X(nvmlDeviceGetTemperatureThreshold, OF_KIND, 0, temp_shutdown_c, 1, CARD_RARE)
 
 static const struct number {
 	struct nvml_u32 call;
@@ -209,11 +209,8 @@ static const struct question {
 	  ask_ecc,
 	  { METRIC_ecc_single, METRIC_ecc_single_total, METRIC_ecc_double,
 	    METRIC_ecc_double_total } },
-	{ COLLECT_HEALTH, false, ask_margin, { METRIC_temp_margin_c } },
-	{ COLLECT_FRESH,
-	  false,
-	  ask_limits,
-	  { METRIC_power_min_limit_w, METRIC_power_max_limit_w } },
+	{ COLLECT_FRESH, false, ask_margin, { METRIC_temp_margin_c } },
+	{ CARD_RARE, false, ask_limits, { METRIC_power_min_limit_w, METRIC_power_max_limit_w } },
 };
 
 enum { QUESTION_COUNT = sizeof(questions) / sizeof(questions[0]) };
@@ -265,10 +262,9 @@ void card_answer(struct cards *cards, struct card *card, enum metric metric, enu
 	card->board.origin[metric] = card->why[metric] = (uint8_t)origin;
 }
 
-double card_counter(struct cards *cards, struct card *card, int counter, enum metric total,
-		    enum metric rate, double value)
+double card_counter(struct cards *cards, struct card *card, struct card_counter *last,
+		    enum metric total, enum metric rate, double value)
 {
-	struct card_counter *last = &card->counters[counter];
 	double seconds = (double)(cards->now_ns - last->time_ns) / 1e9;
 	uint8_t origin = total < METRIC_COUNT ? card->board.origin[total] : ORIGIN_NVML;
 	bool usable = last->have && value >= last->value && seconds > 0;

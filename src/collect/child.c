@@ -12,7 +12,10 @@
 #include "collect/card.h"
 
 /* Names, limits and the list of cards change seldom. */
-static const int64_t FIND_EVERY_NS = INT64_C(30) * 1000000000;
+static const int64_t FIND_EVERY_NS = INT64_C(60) * 1000000000;
+static const int64_t HEALTH_EVERY_NS = INT64_C(5) * 1000000000;
+/* The shortest time in which a byte counter says something. */
+static const int64_t WINDOW_NS = INT64_C(5) * 1000000;
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -69,24 +72,64 @@ static void blank(struct board *board, enum origin origin)
 	memset(board->origin, (int)origin, sizeof(board->origin));
 }
 
+/* First in a round: what it leaves is facts and health, to be repeated. */
+static void ask_health(struct cards *cards, struct card *card)
+{
+	struct board *board = &card->board;
+
+	if (card->health_ns && cards->now_ns - card->health_ns < HEALTH_EVERY_NS) {
+		board->sample = card->health;
+		memcpy(board->origin, card->health_origin, sizeof(board->origin));
+		return;
+	}
+	card_ask_values(cards, card, COLLECT_HEALTH);
+	if (board->state == BOARD_OK && !card->owner)
+		card_ask_fields(cards, card, COLLECT_HEALTH);
+	if (board->state != BOARD_OK)
+		return;
+	card->health_ns = cards->now_ns;
+	card->health = board->sample;
+	memcpy(card->health_origin, board->origin, sizeof(board->origin));
+}
+
 static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
 		      struct snapshot *snapshot)
 {
 	struct card *card = &cards->at.at[place];
 	struct board *board = &card->board;
 
+	if (board->state == BOARD_OK && groups & COLLECT_HEALTH)
+		ask_health(cards, card);
 	if (board->state == BOARD_OK)
-		card_ask_values(cards, card, groups & ~(uint32_t)COLLECT_FRESH);
-	if (board->state == BOARD_OK && !card->owner)
-		card_ask_fields(cards, card, groups);
+		card_ask_values(cards, card, groups & COLLECT_FAST);
+	if (board->state == BOARD_OK && groups & COLLECT_COUNTERS && !card->owner)
+		card_ask_fields(cards, card, COLLECT_COUNTERS);
 	if (board->state == BOARD_OK && groups & COLLECT_GPM)
 		card_ask_gpm(cards, card);
+	if (board->state == BOARD_OK && groups & COLLECT_COUNTERS && !card->owner)
+		card_ask_pcie(cards, card);
 	if (board->state == BOARD_OK && groups & COLLECT_RINGS && !card->owner)
 		card_ask_rings(cards, place, snapshot);
 	if (board->state == BOARD_OK && groups & COLLECT_ENERGY && !card->owner)
 		card_ask_energy(cards, card, snapshot, place);
 	if (board->state == BOARD_OK && groups & COLLECT_PROCESSES)
 		card_ask_processes(cards, place, snapshot);
+}
+
+/* A second look at PCIe counters that may have wrapped since the round before:
+ * all cards after one wait. */
+static void ask_again(struct cards *cards)
+{
+	bool any = false;
+	int64_t left_ns = cards->now_ns + WINDOW_NS - clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < cards->at.count; i++)
+		any |= cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK;
+	if (any && left_ns > 0)
+		(void)nanosleep(&(struct timespec){ 0, (long)left_ns }, NULL);
+	for (size_t i = 0; any && i < cards->at.count; i++)
+		if (cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK)
+			card_ask_pcie_again(cards, &cards->at.at[i]);
 }
 
 static void put_board(struct cards *cards, struct card *card, struct snapshot *snapshot)
@@ -177,7 +220,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 	      cards->now_ns - cards->found_ns >= FIND_EVERY_NS;
 	if (due) {
 		bool lost = cards->found_ns && has_lost(cards);
-		int status = card_find(cards);
+		int status = card_find(cards, groups & COLLECT_FRESH);
 
 		if (status)
 			return status;
@@ -187,6 +230,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 		card_begin(&cards->at.at[i]);
 	for (uint32_t i = 0; i < cards->at.count; i++)
 		ask_board(cards, i, groups, snapshot);
+	ask_again(cards);
 	for (uint32_t i = 0; i < cards->at.count; i++)
 		put_board(cards, &cards->at.at[i], snapshot);
 	answer->leaves &= has_lost(cards);

@@ -32,20 +32,28 @@
 #include "base/own.h"
 #include "collect/board.h"
 
-/* What to ask in a round; with its cost for one card on an H200. */
+/*
+ * What to ask in a round, with the CPU time it costs for one H200 under load
+ * (doc/measured.md). What changes slowly is not asked again in every round:
+ * HEALTH values are repeated for 5 s, limits and lists of cards for a minute,
+ * highest clocks and thresholds for ten.
+ */
 enum collect_group {
-	COLLECT_FAST = 1,     /* power, temperature, utilisation, clocks, clock reasons, memory:
-				 20 us */
-	COLLECT_COUNTERS = 2, /* throttle time, PCIe and NVLink bytes, memory temperature: 200 us */
-	COLLECT_HEALTH = 4,   /* ECC, remapped rows, replays, link now, fan, modes: 300 us */
-	COLLECT_GPM = 8,      /* SM active, occupancy, pipes, DRAM: 50 us */
-	COLLECT_PROCESSES = 16, /* lists and use of processes: 30 us */
-	COLLECT_RINGS = 32,     /* the driver's own history of power and utilisation */
-	COLLECT_ENERGY = 64,    /* read once a minute (3 ms a call), integrated between */
-	COLLECT_COSTS = 128,    /* snapshot.costs */
+	COLLECT_FAST = 1,       /* power, temperature, utilisation, clocks, clock reasons, memory:
+				   0.1 ms */
+	COLLECT_COUNTERS = 2,   /* time under the power limit, PCIe and NVLink bytes, memory
+				   temperature: 0.3 ms; twice that and 5 ms of waiting where only
+				   GPM could tell how often the PCIe counters wrapped, and is not
+				   asked */
+	COLLECT_HEALTH = 4,     /* ECC, remapped rows, replays, thermal time, link, BAR1, fan: 1 ms,
+				   every 5 s */
+	COLLECT_GPM = 8,        /* SM active, occupancy, pipes, DRAM, PCIe: 1.5 ms */
+	COLLECT_PROCESSES = 16, /* lists of processes 0.2 ms, their use 2 ms */
+	COLLECT_RINGS = 32,     /* the driver's own history: 1.5 ms every 2 s, 3 ms every 10 s */
+	COLLECT_ENERGY = 64,    /* read once a minute (8 ms), integrated between */
+	COLLECT_COSTS = 128,    /* snapshot.costs and rss_bytes */
 	COLLECT_ALL = 127,      /* all but the costs */
-	COLLECT_FRESH = 256,    /* facts too: look again for cards, MIG instances, limits. Done by
-				   itself every half minute */
+	COLLECT_FRESH = 256,    /* ask again what would be repeated: cards, limits, health. 15 ms */
 	/* The values of `nvidia-smi dmon -s pucvmet`. */
 	COLLECT_DMON = COLLECT_FAST | COLLECT_COUNTERS | COLLECT_HEALTH,
 };

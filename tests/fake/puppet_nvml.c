@@ -156,7 +156,8 @@ static int put_fields(struct puppet *puppet, int device, uint32_t count, struct 
 		(void)snprintf(id, sizeof(id), "%u", fields[i].id);
 		line = puppet_find(puppet, device, "field", id);
 		fields[i].time_us = (int64_t)utc_us();
-		fields[i].type = 3;
+		/* PCIe bytes have 32 bits, as they have on an H200. */
+		fields[i].type = fields[i].id == 197 || fields[i].id == 198 ? 1 : 3;
 		fields[i].value.u64 = 0;
 		fields[i].status = NOT_SUPPORTED;
 		if (!line)
@@ -169,6 +170,8 @@ static int put_fields(struct puppet *puppet, int device, uint32_t count, struct 
 		line->calls++;
 		fields[i].status = OK;
 		fields[i].value.u64 = (uint64_t)value;
+		if (fields[i].type == 1)
+			fields[i].value.u64 &= UINT32_MAX;
 	}
 	return OK;
 }

@@ -246,14 +246,19 @@ static uintptr_t called(int slot, const uintptr_t *a)
 	const char *spec = slots[slot].spec;
 	int64_t start_ns, ns;
 	uintptr_t ret;
+	char asked[1024];
 
 	used = 0;
 	put("%s", slots[slot].name);
 	if (spec)
 		put_in(spec, a);
+	(void)snprintf(asked, sizeof(asked), "%.1000s", line);
 	start_ns = clock_ns();
 	ret = slots[slot].real(a[0], a[1], a[2], a[3], a[4], a[5]);
 	ns = clock_ns() - start_ns;
+	/* The function may have called another one of these. */
+	used = 0;
+	put("%s", asked);
 	put(" = %d %ld", spec ? (int)ret : 0, (long)ns);
 	/* What did not fit is told by its count. */
 	if (spec && (int)ret == 7 && arg_of(spec, 'c') >= 0)
@@ -286,11 +291,11 @@ static uintptr_t called(int slot, const uintptr_t *a)
 	EIGHT(X, a, 0)  \
 	EIGHT(X, a, 1)  \
 	EIGHT(X, a, 2) EIGHT(X, a, 3) EIGHT(X, a, 4) EIGHT(X, a, 5) EIGHT(X, a, 6) EIGHT(X, a, 7)
-#define ALL(X)                                                                          \
-	SIXTYFOUR(X, 0)                                                                 \
-	SIXTYFOUR(X, 1)                                                                 \
-	SIXTYFOUR(X, 2) SIXTYFOUR(X, 3) SIXTYFOUR(X, 4) SIXTYFOUR(X, 5) SIXTYFOUR(X, 6) \
-		SIXTYFOUR(X, 7)
+#define ALL(X)          \
+	SIXTYFOUR(X, 0) \
+	SIXTYFOUR(X, 1) \
+	SIXTYFOUR(X, 2) \
+	SIXTYFOUR(X, 3) SIXTYFOUR(X, 4) SIXTYFOUR(X, 5) SIXTYFOUR(X, 6) SIXTYFOUR(X, 7)
 ALL(SLOT)
 static const any_fn wrappers[SLOTS] = { ALL(NAME) };
 

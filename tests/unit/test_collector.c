@@ -2,6 +2,7 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -121,9 +122,11 @@ Test(collector, ring_points_come_once_each_and_in_order)
 	struct world world = { 0 };
 	OWN(collector_closep) struct collector *collector = open_world(&world, "@h200.nvml");
 	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
 	int64_t last_ns = 0;
 
 	for (int round = 0; round < 3; round++) {
+		cr_assert_eq(collector_ask(collector, COLLECT_RINGS | COLLECT_FRESH, &err), 0);
 		take(collector, &snapshot);
 		cr_assert(snapshot.points.count > 0);
 		for (size_t i = 0; i < snapshot.points.count; i++) {
@@ -135,6 +138,9 @@ Test(collector, ring_points_come_once_each_and_in_order)
 		}
 		wait_ms(50);
 	}
+	cr_assert_eq(collector_ask(collector, COLLECT_RINGS, &err), 0);
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.points.count, 0, "not so soon again");
 	snapshot_done(&snapshot);
 	world_done(&world);
 }
@@ -512,15 +518,15 @@ Test(collector, no_driver_is_told_with_the_drivers_number)
 Test(collector, counters_that_go_backwards_begin_a_new_generation)
 {
 	struct world world = { 0 };
-	struct collector *collector = open_world(&world, "@h200.nvml\nfield 197 5000\n");
+	struct collector *collector = open_world(&world, "@h200.nvml\nfield 74 5000000\n");
 	struct snapshot snapshot = { 0 };
 
 	take(collector, &snapshot);
 	cr_assert_eq(snapshot.generation, 0);
-	world_set(&world, "@h200.nvml\nfield 197 10\n");
+	world_set(&world, "@h200.nvml\nfield 74 10\n");
 	take(collector, &snapshot);
 	cr_assert_gt(snapshot.generation, 0);
-	expect_none(&snapshot.boards.at[0], METRIC_pcie_tx_bytes_s, ORIGIN_PENDING);
+	expect_none(&snapshot.boards.at[0], METRIC_power_violation_pct, ORIGIN_PENDING);
 	collector_close(collector);
 	snapshot_done(&snapshot);
 	world_done(&world);
@@ -542,6 +548,183 @@ Test(collector, signals_for_the_program_do_not_end_the_child)
 	collector_close(collector);
 	cr_assert_eq(kill(child, 0), -1);
 	cr_assert_eq(errno, ESRCH);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, wraps_of_pcie_counters_are_counted_where_gpm_tells_them)
+{
+	struct world world = { 0 };
+	/* 50,000 MiB/s: twelve wraps a second. */
+	struct collector *collector = open_world(&world, "@h200.nvml\nfield 198 5+52428800000\n"
+							 "gpm 21 50000\n");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+
+	take(collector, &snapshot);
+	wait_ms(250);
+	take(collector, &snapshot);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes_s, &value, NULL));
+	cr_assert(value > 45e9 && value < 60e9, "%g", value);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes, &value, NULL));
+	cr_assert_gt(value, 10e9);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, without_gpm_a_doubtful_interval_is_not_used)
+{
+	struct world world = { .opts.groups = COLLECT_DMON };
+	struct collector *collector = open_world(&world, "@h200.nvml\nfield 198 5+52428800000\n");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+
+	take(collector, &snapshot);
+	wait_ms(250);
+	take(collector, &snapshot);
+	/* The rate of some milliseconds within the round, and no total. */
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes_s, &value, NULL));
+	cr_assert(value > 40e9 && value < 70e9, "%g", value);
+	expect_none(&snapshot.boards.at[0], METRIC_pcie_rx_bytes, ORIGIN_WRAPS);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(collector, health_is_repeated_for_some_rounds)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\n");
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+
+	take(collector, &snapshot);
+	world_set(&world, "@h200.nvml\nfield 94 7\n");
+	take(collector, &snapshot);
+	expect(&snapshot.boards.at[0], METRIC_pcie_replays, 0);
+	expect(&snapshot.boards.at[0], METRIC_power_w, 412);
+	cr_assert_eq(collector_ask(collector, COLLECT_ALL | COLLECT_FRESH, &err), 0);
+	take(collector, &snapshot);
+	expect(&snapshot.boards.at[0], METRIC_pcie_replays, 7);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+/* A file below the world's folder, which stands for "/". */
+static void put_file(const struct world *world, const char *path, const char *text)
+{
+	char full[512], *slash;
+	FILE *file;
+
+	(void)snprintf(full, sizeof(full), "%s/%s", world->folder, path);
+	for (slash = strchr(full + strlen(world->folder) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		(void)mkdir(full, 0700);
+		*slash = '/';
+	}
+	file = fopen(full, "we");
+	cr_assert_not_null(file, "%s", full);
+	(void)fputs(text, file);
+	(void)fclose(file);
+}
+
+static void put_card(const struct world *world, const char *bus, const char *status)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "sys/bus/pci/devices/%s/vendor", bus);
+	put_file(world, path, "0x10de\n");
+	(void)snprintf(path, sizeof(path), "sys/bus/pci/devices/%s/class", bus);
+	put_file(world, path, "0x030200\n");
+	(void)snprintf(path, sizeof(path), "sys/bus/pci/devices/%s/power/runtime_status", bus);
+	put_file(world, path, status);
+}
+
+Test(collector, a_sleeping_card_is_left_alone)
+{
+	struct world world = { 0 };
+	struct collector *collector =
+		open_world(&world, "gpu\nname Awake\nuuid GPU-a\nbus 0000:01:00.0\n"
+				   "nvmlDeviceGetPowerUsage 10000\n"
+				   "gpu\nname Asleep\nuuid GPU-b\nbus 0000:02:00.0\n"
+				   /* To touch it in any way is an error here. */
+				   "crash nvmlDeviceGetUUID\ncrash nvmlDeviceGetPowerUsage\n");
+	struct snapshot snapshot = { 0 };
+
+	put_card(&world, "0000:01:00.0", "active\n");
+	put_card(&world, "0000:02:00.0", "suspended\n");
+	put_file(&world, "proc/driver/nvidia/gpus/0000:02:00.0/information",
+		 "Model: \t\t NVIDIA GeForce\nGPU UUID: \t GPU-b\n");
+	take(collector, &snapshot);
+	cr_assert_eq(snapshot.boards.count, 2);
+	cr_assert_str_eq(snapshot.boards.at[0].name, "Awake");
+	expect(&snapshot.boards.at[0], METRIC_power_w, 10);
+	cr_assert_eq(snapshot.boards.at[1].state, BOARD_ASLEEP);
+	cr_assert_str_eq(snapshot.boards.at[1].name, "NVIDIA GeForce");
+	cr_assert_str_eq(snapshot.boards.at[1].uuid, "GPU-b");
+	expect_none(&snapshot.boards.at[1], METRIC_power_w, ORIGIN_ASLEEP);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+}
+
+Test(collector, a_wrapper_that_answers_is_named)
+{
+	struct world world = { 0 };
+	FILE *dump;
+	char line[512];
+	bool memory = false, power = false, named = false;
+
+	cr_assert_eq(setenv("LD_PRELOAD", FAKE_DIR "/libvgpu.so", 1), 0);
+	world.opts.library = FAKE_DIR "/libnvidia-ml.so.1";
+	/* The hook has to be there when the process starts: a fresh one. */
+	world_set(&world, "@h200.nvml\n");
+	(void)setenv("SONDE_NVML", world.opts.library, 1);
+	dump = popen(FAKE_DIR "/../../collect_dump 1 1", "r");
+	cr_assert_not_null(dump);
+	while (fgets(line, sizeof(line), dump)) {
+		memory |= strstr(line, " mem_total_bytes 1000 WRAPPER") != NULL;
+		power |= strstr(line, " power_w 412 NVML") != NULL;
+		named |= strstr(line, "/libvgpu.so") != NULL;
+	}
+	cr_assert_eq(pclose(dump), 0);
+	cr_assert(memory);
+	cr_assert(power);
+	cr_assert(named);
+	world_done(&world);
+}
+
+/* Recorded by tests/gpu/nvml.sh; what nvidia-smi said meanwhile is in measured.md. */
+Test(collector, a_log_recorded_on_an_h200_gives_its_values_again)
+{
+	struct world world = { 0 };
+	struct collector *collector =
+		open_world(&world, "replay " SOURCE_DIR "/tests/fake/logs/h200_collector.log\n");
+	struct snapshot snapshot = { 0 };
+	double value = 0;
+
+	take(collector, &snapshot);
+	wait_ms(120);
+	take(collector, &snapshot);
+	cr_assert_str_eq(snapshot.driver, "580.159.04");
+	cr_assert_eq(snapshot.boards.count, 1);
+	cr_assert_str_eq(snapshot.boards.at[0].name, "NVIDIA H200");
+	cr_assert_eq(snapshot.boards.at[0].virtualization, 1);
+	expect(&snapshot.boards.at[0], METRIC_power_limit_w, 700);
+	expect(&snapshot.boards.at[0], METRIC_mem_total_bytes, 143771.0 * 1024 * 1024);
+	expect(&snapshot.boards.at[0], METRIC_clock_reasons, 4);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_util_pct, &value, NULL));
+	cr_assert(value >= 99 && value <= 100, "%g", value);
+	expect_none(&snapshot.boards.at[0], METRIC_nvlink_links, ORIGIN_NOT_SUPPORTED);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_power_w, &value, NULL));
+	cr_assert(value > 600 && value < 720, "%g", value);
+	cr_assert(board_get(&snapshot.boards.at[0], METRIC_sm_active_pct, &value, NULL));
+	cr_assert(value > 80 && value < 100, "%g", value);
+	cr_assert_eq(snapshot.processes.count, 1);
+	cr_assert_eq(snapshot.processes.at[0].pid, 443);
+	collector_close(collector);
 	snapshot_done(&snapshot);
 	world_done(&world);
 }

@@ -1,0 +1,146 @@
+/*
+ * Bytes over PCIe. The driver's counters have 32 bits, so at 60 GB/s they wrap 15
+ * times a second. The rate of an interval is known if they can't have wrapped
+ * in it, or if GPM, which has a rate of its own, says how often. Else the counters
+ * are read twice within the round: that gives the rate of these milliseconds, and
+ * no total.
+ */
+#include "collect/card.h"
+
+#include <math.h>
+
+#include "collect/collector.h"
+
+enum { PCIE_BIT = 60 }; /* of unanswered[1], between fields and rings */
+
+static const double WRAP = 4294967296.0;
+
+static const struct {
+	uint32_t id;
+	enum metric total, rate, gpm;
+} directions[CARD_PCIE] = {
+	{ 198, METRIC_pcie_rx_bytes, METRIC_pcie_rx_bytes_s, METRIC_gpm_pcie_rx_bytes_s },
+	{ 197, METRIC_pcie_tx_bytes, METRIC_pcie_tx_bytes_s, METRIC_gpm_pcie_tx_bytes_s },
+};
+
+/* Bytes a second that the link can carry one way, before any overhead. */
+static double link_peak(const struct card *card)
+{
+	static const double lane[] = { 0, 0.25e9, 0.5e9, 1e9, 2e9, 4e9, 8e9, 16e9 };
+	double gen = 0, width = 0;
+
+	if (!sample_get(&card->board.sample, METRIC_pcie_gen_max, &gen) ||
+	    !sample_get(&card->board.sample, METRIC_pcie_width_max, &width) || gen < 1 || gen > 7)
+		return 64e9;
+	return lane[(int)gen] * width;
+}
+
+/* Bytes since the last reading; NAN if the counter may have wrapped unseen. */
+static double bytes_since(const struct card *card, int d, uint32_t raw, double seconds)
+{
+	double bytes = (uint32_t)(raw - card->pcie[d].raw), gpm;
+
+	if (link_peak(card) * seconds < WRAP)
+		return bytes;
+	if (!sample_get(&card->board.sample, directions[d].gpm, &gpm))
+		return NAN;
+	return bytes + WRAP * fmax(0, round((gpm * seconds - bytes) / WRAP));
+}
+
+static void put_narrow(struct card *card, int d, uint32_t raw, int64_t time_ns)
+{
+	struct card_pcie *last = &card->pcie[d];
+	struct board *board = &card->board;
+	uint8_t origin = board->origin[directions[d].total];
+	double seconds = (double)(time_ns - last->time_ns) / 1e9;
+	double bytes = last->have && seconds > 0 ? bytes_since(card, d, raw, seconds) : 0;
+
+	board->origin[directions[d].rate] = last->have ? origin : ORIGIN_PENDING;
+	if (isnan(bytes)) {
+		last->lost = true;
+		card->pcie_again = true;
+		board->origin[directions[d].rate] = ORIGIN_WRAPS;
+	} else if (last->have && seconds > 0) {
+		sample_set(&board->sample, directions[d].rate, bytes / seconds);
+		last->total += bytes;
+	} else {
+		last->total = raw;
+	}
+	if (last->lost)
+		board->origin[directions[d].total] = ORIGIN_WRAPS;
+	else
+		sample_set(&board->sample, directions[d].total, last->total);
+	last->have = true;
+	last->raw = raw;
+	last->time_ns = time_ns;
+}
+
+static int ask(struct cards *cards, struct card *card, struct nvml_field *answers)
+{
+	for (int d = 0; d < CARD_PCIE; d++)
+		answers[d] = (struct nvml_field){ .id = directions[d].id };
+	return NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, CARD_PCIE, answers);
+}
+
+void card_ask_pcie(struct cards *cards, struct card *card)
+{
+	struct nvml_field answers[CARD_PCIE];
+	const enum nvml_call call = NVML_CALL_nvmlDeviceGetFieldValues;
+	bool skip = card->unanswered[1] >> PCIE_BIT & 1;
+	int status = skip ? NVML_OK : ask(cards, card, answers);
+	int64_t time_ns = nvml_clock_ns();
+
+	card->pcie_again = false;
+	for (int d = 0; d < CARD_PCIE; d++) {
+		enum metric total = directions[d].total, rate = directions[d].rate;
+
+		if (skip) {
+			card->board.origin[total] = card->board.origin[rate] = card->why[total];
+			continue;
+		}
+		if (!status)
+			status = answers[d].status == NVML_INVALID ? NVML_NO_FUNCTION
+								   : answers[d].status;
+		if (status) {
+			card_answer(cards, card, total, call, status, 0);
+			card->board.origin[rate] = card->why[total];
+			if (card_is_final(status))
+				card->unanswered[1] |= (uint64_t)1 << PCIE_BIT;
+			continue;
+		}
+		card->board.origin[total] =
+			cards->nvml.wrapped[call] ? ORIGIN_WRAPPER : ORIGIN_NVML;
+		if (answers[d].type == NVML_U32) {
+			put_narrow(card, d, answers[d].value.u32, time_ns);
+			continue;
+		}
+		sample_set(&card->board.sample, total, (double)answers[d].value.u64);
+		(void)card_counter(cards, card, &card->pcie[d].wide, total, rate,
+				   (double)answers[d].value.u64);
+	}
+}
+
+void card_ask_pcie_again(struct cards *cards, struct card *card)
+{
+	struct nvml_field answers[CARD_PCIE];
+	int64_t time_ns;
+
+	if (ask(cards, card, answers))
+		return;
+	time_ns = nvml_clock_ns();
+	for (int d = 0; d < CARD_PCIE; d++) {
+		struct card_pcie *last = &card->pcie[d];
+		double seconds = (double)(time_ns - last->time_ns) / 1e9;
+
+		if (answers[d].status || answers[d].type != NVML_U32 || seconds <= 0 ||
+		    card->board.origin[directions[d].rate] != ORIGIN_WRAPS)
+			continue;
+		sample_set(&card->board.sample, directions[d].rate,
+			   (uint32_t)(answers[d].value.u32 - last->raw) / seconds);
+		card->board.origin[directions[d].rate] =
+			cards->nvml.wrapped[NVML_CALL_nvmlDeviceGetFieldValues] ? ORIGIN_WRAPPER
+										: ORIGIN_NVML;
+		last->raw = answers[d].value.u32;
+		last->time_ns = time_ns;
+	}
+}
