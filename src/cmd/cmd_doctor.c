@@ -88,7 +88,8 @@ static int doctor(const struct doctor_args *args, struct buf *out, struct err *e
 	if (status < 0)
 		return status;
 	probe_none(&probe);
-	scene.host = host = host_read(&opts);
+	host = host_read(&opts);
+	scene.host = host;
 	if (args->probe)
 		run_probe(&scene, &probe, &probe_why);
 	checks_run(&scene, &checkup);

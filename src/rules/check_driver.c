@@ -220,6 +220,12 @@ static bool hides_all(const char *visible)
 	return !*visible || !strncmp(visible, "-1", 2) || !strcmp(visible, "NoDevFiles");
 }
 
+/* "nvidia0", not "nvidiactl" */
+static bool is_card(const char *name)
+{
+	return !strncmp(name, "nvidia", 6) && name[6] >= '0' && name[6] <= '9';
+}
+
 void check_devices(const struct scene *scene, struct diagnosis *diagnosis)
 {
 	const struct host *host = scene->host;
@@ -229,8 +235,7 @@ void check_devices(const struct scene *scene, struct diagnosis *diagnosis)
 	size_t cards = 0;
 
 	for (size_t i = 0; i < host->devices.count; i++)
-		cards += host->devices.at[i].present && host->devices.at[i].name[6] >= '0' &&
-			 host->devices.at[i].name[6] <= '9';
+		cards += host->devices.at[i].present && is_card(host->devices.at[i].name);
 	if (host->wsl || host->jetson) {
 		diagnose(diagnosis, CHECK_OK, "%s",
 			 host->wsl ? "/dev/dxg" : _("a Jetson has nodes of its own"));

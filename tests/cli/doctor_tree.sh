@@ -88,6 +88,6 @@ doctor() {
 	else
 		variables+=(SONDE_NVML="$PWD/no-such-library")
 	fi
-	env -i LC_ALL=C.UTF-8 PATH="$PATH" "${variables[@]}" "$program" doctor --root root "$@"
+	env -i ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} LC_ALL=C.UTF-8 PATH="$PATH" "${variables[@]}" "$program" doctor --root root "$@"
 	echo "= $?"
 }
