@@ -123,6 +123,7 @@ static int look(struct top *top, struct err *err)
 	view->snapshot = &top->snapshot;
 	view->round_ns = before_ns ? top->snapshot.monotonic_ns - before_ns : 0;
 	view->rows = roster_update(top->roster, &top->snapshot, &view->row_count);
+	view->openers = roster_openers(top->roster, &view->opener_count);
 	host_load_read(top->root, &host);
 	if (!host_load_busy(&view->host, &host, &view->host_busy))
 		view->host_busy = NAN;

@@ -234,6 +234,7 @@ static bool parse_stat(const struct procs *procs, struct str text, struct proc *
 		  (struct str){ open + 1, (size_t)(close - open - 1) });
 	rest = (struct str){ close + 2, (size_t)(text.at + text.len - close - 2) };
 	ret->run_state = rest.at[0];
+	ret->parent = stat_field(rest, 4);
 	ret->start_ticks = stat_field(rest, 22);
 	ret->cpu_ns =
 		ticks_to_ns(procs, stat_field(rest, 14)) + ticks_to_ns(procs, stat_field(rest, 15));

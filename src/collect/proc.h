@@ -43,6 +43,7 @@ struct proc {
 	enum proc_state state;
 	/* The rest holds for PROC_OK only. */
 	char run_state;       /* R, S, D, Z, ... as in /proc/PID/stat */
+	int64_t parent;       /* its PID */
 	int64_t start_ticks;  /* since boot; with the pid, the identity */
 	int64_t start_utc_ns; /* 0: unknown */
 	int64_t cpu_ns;       /* user and system time so far */
@@ -69,7 +70,7 @@ bool procs_nested(const struct procs *procs);
 /* Fill all of *ret. */
 enum proc_state procs_read(struct procs *procs, int64_t pid, struct proc *ret);
 
-/* Only pid, state, run_state, start_ticks, start_utc_ns, cpu_ns, rss_bytes and
+/* Only pid, state, run_state, parent, start_ticks, start_utc_ns, cpu_ns, rss_bytes and
  * comm: one file instead of five, for repeated reading. It does not look for
  * PROC_FOREIGN: for PIDs that procs_read knew. */
 enum proc_state procs_read_load(struct procs *procs, int64_t pid, struct proc *ret);

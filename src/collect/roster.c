@@ -1,8 +1,11 @@
 #include "collect/roster.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+
+enum { OPENERS_MAX = 64 };
 
 /* A process on a card, or a card itself (pid 0). */
 struct worker {
@@ -17,6 +20,7 @@ struct roster {
 	struct procs *procs;
 	VEC(struct worker) workers;
 	VEC(struct roster_row) rows;
+	VEC(struct proc) openers;
 	uint64_t round;
 };
 
@@ -34,6 +38,7 @@ void roster_free(struct roster *roster)
 		return;
 	VEC_DONE(&roster->workers);
 	VEC_DONE(&roster->rows);
+	VEC_DONE(&roster->openers);
 	free(roster);
 }
 
@@ -153,6 +158,43 @@ static int64_t process_idle(struct roster *roster, const struct snapshot *snapsh
 	return idle_ns > 0 ? idle_ns : 1;
 }
 
+static bool in_rows(const struct roster *roster, int64_t pid)
+{
+	for (size_t i = 0; i < roster->rows.count; i++) {
+		if (roster->rows.at[i].proc.pid == pid && roster->rows.at[i].proc.state == PROC_OK)
+			return true;
+	}
+	return false;
+}
+
+static void find_openers(struct roster *roster)
+{
+	int64_t pids[OPENERS_MAX];
+	bool foreign = false;
+	size_t count;
+
+	roster->openers.count = 0;
+	for (size_t i = 0; !foreign && i < roster->rows.count; i++)
+		foreign = roster->rows.at[i].proc.state == PROC_FOREIGN;
+	if (!roster->procs || (!foreign && roster->rows.count) || !procs_nested(roster->procs))
+		return;
+	count = procs_with_gpu_open(roster->procs, pids, OPENERS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		struct proc proc;
+
+		/* The child that asks the driver is one of us. */
+		if (!in_rows(roster, pids[i]) &&
+		    procs_read(roster->procs, pids[i], &proc) == PROC_OK && proc.parent != getpid())
+			*VEC_ADD(&roster->openers) = proc;
+	}
+}
+
+const struct proc *roster_openers(const struct roster *roster, size_t *ret_count)
+{
+	*ret_count = roster->openers.count;
+	return roster->openers.at;
+}
+
 const struct roster_row *roster_update(struct roster *roster, const struct snapshot *snapshot,
 				       size_t *ret_count)
 {
@@ -178,6 +220,7 @@ const struct roster_row *roster_update(struct roster *roster, const struct snaps
 					    idle.at[process->board]);
 	}
 	forget(roster);
+	find_openers(roster);
 	VEC_DONE(&idle);
 	*ret_count = roster->rows.count;
 	return roster->rows.at;

@@ -37,6 +37,11 @@ DEFINE_OWNED(roster, roster_free);
 const struct roster_row *roster_update(struct roster *roster, const struct snapshot *snapshot,
 				       size_t *ret_count);
 
+/* In a PID namespace of our own, when the driver's PIDs mean nothing here: who
+ * of this namespace has an NVIDIA device open and is in no row. Of the last
+ * update. */
+const struct proc *roster_openers(const struct roster *roster, size_t *ret_count);
+
 /* Memory of a card in use that no process of the snapshot accounts for, beyond
  * what is the driver's; -1 unknown (a process or the card does not tell). Of a
  * card with MIG instances: unknown. */

@@ -418,6 +418,21 @@ static void print_holders(struct page *page, const struct top_view *view)
 				      units_bytes(&text, (int64_t)sum)));
 }
 
+/* "12 python, 40 python": who here may be behind PIDs of the host. */
+static void print_openers(struct page *page, const struct top_view *view)
+{
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < view->opener_count; i++)
+		buf_printf(&line, "%s%lld %s", i ? ", " : "", (long long)view->openers[i].pid,
+			   view->openers[i].comm);
+	if (line.len)
+		page_wrap(page, INK_PLAIN, "", 0, INK_DIM,
+			  page_printf(page, _("Here these have an NVIDIA device open: %s."),
+				      line.at));
+	buf_done(&line);
+}
+
 static void print_notes(struct page *page, const struct top_view *view)
 {
 	bool bounded = false, foreign = false;
@@ -446,6 +461,7 @@ static void print_notes(struct page *page, const struct top_view *view)
 			page, INK_PLAIN, "", 0, INK_DIM,
 			_("This shell has a PID namespace of its own: PIDs without a user are the "
 			  "host's (docker run --pid=host, hostPID: true)."));
+	print_openers(page, view);
 	if (view->snapshot->junk_rows)
 		page_wrap(page, INK_PLAIN, "", 0, INK_DIM,
 			  page_printf(page,

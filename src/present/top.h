@@ -21,6 +21,8 @@ struct top_view {
 	const struct snapshot *snapshot;
 	const struct roster_row *rows;
 	size_t row_count;
+	const struct proc *openers; /* roster_openers */
+	size_t opener_count;
 	struct host_load host;
 	double host_busy;    /* share of CPU time since the round before; NAN unknown */
 	bool nested;         /* this shell has a PID namespace of its own */

@@ -217,6 +217,16 @@ void present_top_json(const struct top_view *view, bool compact, struct buf *out
 	for (size_t i = 0; i < view->shown.count; i++)
 		put_row(&json, view, &view->rows[view->shown.at[i]]);
 	json_end(&json);
+	if (view->opener_count) {
+		json_array(&json, "device_open_by");
+		for (size_t i = 0; i < view->opener_count; i++) {
+			json_object(&json, NULL);
+			json_i64(&json, "pid", view->openers[i].pid);
+			put_proc(&json, &view->openers[i]);
+			json_end(&json);
+		}
+		json_end(&json);
+	}
 	json_end(&json);
 	if (compact)
 		buf_char(out, '\n');

@@ -54,6 +54,7 @@ Test(proc, a_process_has_user_command_and_cost)
 	cr_assert_str_eq(proc.comm, "python3");
 	cr_assert_str_eq(proc.command, "python3 train.py --lr 1e-3");
 	cr_assert_eq(proc.run_state, 'S');
+	cr_assert_eq(proc.parent, 1);
 	cr_assert_eq(proc.cpu_ns, 200 * (1000000000 / sysconf(_SC_CLK_TCK)));
 	cr_assert_eq(proc.rss_bytes, 256 * sysconf(_SC_PAGESIZE));
 	cr_assert_eq(proc.start_utc_ns,
@@ -241,6 +242,7 @@ Test(proc, this_machine_knows_this_process)
 	cr_assert_eq(proc.uid, geteuid());
 	cr_assert(proc.rss_bytes > 0);
 	cr_assert(*proc.command && *proc.comm);
+	cr_assert_eq(proc.parent, getppid());
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	cr_assert(proc.start_utc_ns > 0 && proc.start_utc_ns / 1000000000 <= now.tv_sec + 1);
 }

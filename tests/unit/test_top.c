@@ -261,6 +261,7 @@ Test(top, mig_instances_stand_below_their_card)
 
 Test(top, foreign_pids_and_a_wrapper_are_named)
 {
+	static const struct proc opener = { .pid = 12, .comm = "python3" };
 	struct board *board = add_card("NVIDIA A10", 30, 90, 150);
 
 	view.nested = true;
@@ -270,6 +271,8 @@ Test(top, foreign_pids_and_a_wrapper_are_named)
 	snapshot.junk_rows = 3;
 	add_row(0, 991234, 8.0, 30, "", "");
 	rows[0].proc = (struct proc){ .pid = 991234, .state = PROC_FOREIGN, .uid = -1 };
+	view.openers = &opener;
+	view.opener_count = 1;
 	check_page("top_foreign.txt", &ALL);
 }
 
