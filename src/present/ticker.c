@@ -15,9 +15,11 @@ enum { SCREEN_ROWS = 44 };
 /* NVML reference, nvmlClocksEventReasons. */
 enum { BITS_THERMAL = 0x20 | 0x40 };
 
-/* Counters of the snapshot before, for what is a share of the time between. */
+/* The snapshot before: counters, for what is a share of the time between, and
+ * values that are not asked in each round. */
 struct before {
 	char uuid[96];
+	struct sample sample;
 	int64_t monotonic_ns;
 	uint32_t generation;
 	double power_cap_us, thermal_us; /* NAN: not known */
@@ -175,6 +177,19 @@ static void dmon_header(struct buf *out)
 	buf_text(out, " \n");
 }
 
+/* The card's value; of what was not asked this time, the last. */
+static double shown_value(struct ticker *ticker, const struct board *board, enum metric metric)
+{
+	struct sample *last = &before_of(ticker, board)->sample;
+	double value = NAN;
+
+	if (board_get(board, metric, &value, NULL))
+		sample_set(last, metric, value);
+	else if (board->origin[metric] == ORIGIN_NONE)
+		(void)sample_get(last, metric, &value);
+	return value;
+}
+
 static void dmon_row(struct ticker *ticker, const struct snapshot *snapshot,
 		     const struct board *board, struct buf *out)
 {
@@ -183,7 +198,7 @@ static void dmon_row(struct ticker *ticker, const struct snapshot *snapshot,
 	buf_printf(out, "%5u", board->index);
 	for (int i = 0; i < DMON_COLUMNS; i++) {
 		enum metric metric = dmon_columns[i].metric;
-		double value = value_of(board, metric);
+		double value = shown_value(ticker, board, metric);
 
 		if (metric == METRIC_power_violation_pct)
 			value = limited.power_pct;

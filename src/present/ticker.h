@@ -3,7 +3,7 @@
  *
  * Three forms. dmon: the columns, widths and units of `nvidia-smi dmon -s
  * pucvmet` of driver 580, a row for each card, the header again every
- * screenful; what is unknown is "-". csv: a row for each card or MIG instance,
+ * screenful; what was not asked in this round is as before, what is unknown "-". csv: a row for each card or MIG instance,
  * a column for each metric of metric.h in its unit, empty where unknown. jsonl:
  * an object for each snapshot, schema "sonde.snapshot/1"; what is unknown is
  * left out.
