@@ -28,6 +28,7 @@ struct cmd {
 	X(import)     \
 	X(report)     \
 	X(top)        \
+	X(monitor)    \
 	X(sql)        \
 	X(explain)    \
 	X(doctor)     \
