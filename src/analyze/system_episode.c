@@ -48,6 +48,10 @@ static const double LOAD_UTIL_PCT = 50;
 /* Samples without the reason that an episode may bridge. */
 enum { BRIDGE_SAMPLES = 1 };
 
+/* Samples that may lie between two readings of a counter: ten a second and one a
+ * second, and some. */
+static const size_t SPARSE_MOST = 32;
+
 /* In order of precedence: the first that holds names the sample. */
 enum why { WHY_NONE, WHY_BRAKE, WHY_THERMAL, WHY_POWER, WHY_SYNC_BOOST, WHY_UNKNOWN };
 
@@ -66,13 +70,21 @@ struct judge {
 /* The part of the time since the sample before in which a counter of us ran. */
 static double counter_share(const struct series *series, enum metric metric, size_t i)
 {
+	size_t from = i, to = i;
 	double before, now, span_us;
 
-	if (i == 0)
+	if (i == 0 || !series->col[metric])
 		return 0;
-	before = series_at(series, metric, i - 1);
-	now = series_at(series, metric, i);
-	span_us = ((double)series->time_ns[i] - (double)series->time_ns[i - 1]) / 1e3;
+	/* Counters may be read less often than the rest: a sample between two
+	 * readings has the share of the time between them. */
+	while (to + 1 < series->count && to - i < SPARSE_MOST && isnan(series->col[metric][to]))
+		to++;
+	do
+		from--;
+	while (from && i - from < SPARSE_MOST && isnan(series->col[metric][from]));
+	before = series->col[metric][from];
+	now = series->col[metric][to];
+	span_us = ((double)series->time_ns[to] - (double)series->time_ns[from]) / 1e3;
 	/* A counter that fell was reset with the driver. */
 	if (!(now > before) || span_us <= 0)
 		return 0;

@@ -25,103 +25,132 @@ static const struct {
 	[LIMIT_SYNC_BOOST] = { METRIC_reason_sync_boost_us, 0x10 },
 };
 
-/* What one interval says of one limit. */
+/* From one sample to a later one. */
 struct stretch {
-	enum ledger_means means;
-	double ns;
-	bool reset;
+	size_t first, last;
+	double span_ns;
+	bool gap;     /* not observed throughout */
+	double share; /* clock below the reference, as a share of it; NAN unknown */
 };
 
-static struct stretch by_counter(const struct series *series, enum metric metric, size_t i,
-				 double span_ns)
+static double interval_of(const struct series *series, size_t i)
 {
-	double before = series_at(series, metric, i - 1), now = series_at(series, metric, i);
-	struct stretch stretch = { .means = LEDGER_UNKNOWN };
-
-	if (isnan(before) || isnan(now))
-		return stretch;
-	stretch.means = LEDGER_COUNTER;
-	stretch.reset = now < before;
-	/* A counter that began again counts from then on. */
-	stretch.ns = fmin(span_ns, 1e3 * (stretch.reset ? now : now - before));
-	return stretch;
+	return (double)series->time_ns[i] - (double)series->time_ns[i - 1];
 }
 
-static struct stretch limited_in(const struct series *series, enum limit limit, size_t i,
-				 double span_ns, bool gap)
-{
-	struct stretch stretch = by_counter(series, LIMITS[limit].counter, i, span_ns);
-	double share_pct =
-		limit == LIMIT_POWER ? series_at(series, METRIC_power_violation_pct, i) : NAN;
-	double mask = series_at(series, METRIC_clock_reasons, i);
-
-	if (stretch.means != LEDGER_UNKNOWN || gap)
-		return stretch;
-	if (!isnan(share_pct)) {
-		stretch.means = LEDGER_SHARE;
-		stretch.ns = span_ns * fmax(0, fmin(100, share_pct)) / 100;
-	} else if (mask >= 0 && mask <= UINT32_MAX) {
-		stretch.means = LEDGER_SAMPLED;
-		stretch.ns = (unsigned int)mask & LIMITS[limit].bit ? span_ns : 0;
-	}
-	return stretch;
-}
-
-/* Clock below the reference as a share of it; NAN unknown. */
-static double lost_share(const struct series *series, double reference_mhz, size_t i)
+static double clock_at(const struct series *series, size_t i)
 {
 	double before = series_at(series, METRIC_sm_mhz, i - 1);
 	double now = series_at(series, METRIC_sm_mhz, i);
-	double mhz = isnan(before) ? now : isnan(now) ? before : (before + now) / 2;
 
-	if (isnan(mhz) || !(reference_mhz > 0))
-		return NAN;
-	return fmax(0, 1 - mhz / reference_mhz);
+	return isnan(before) ? now : isnan(now) ? before : (before + now) / 2;
+}
+
+static struct stretch stretch_of(const struct series *series, double reference_mhz,
+				 int64_t interval_ns, size_t first, size_t last)
+{
+	struct stretch stretch = { .first = first, .last = last, .share = NAN };
+	double sum = 0, known_ns = 0;
+
+	for (size_t i = first + 1; i <= last; i++) {
+		double span_ns = interval_of(series, i), mhz = clock_at(series, i);
+
+		stretch.span_ns += span_ns;
+		stretch.gap |= interval_ns > 0 && span_ns > GAP_INTERVALS * (double)interval_ns;
+		if (isnan(mhz) || !(reference_mhz > 0))
+			continue;
+		sum += span_ns * fmax(0, 1 - mhz / reference_mhz);
+		known_ns += span_ns;
+	}
+	if (known_ns > 0 && !stretch.gap)
+		stretch.share = sum / known_ns;
+	return stretch;
+}
+
+/* Time under a limit in a stretch. */
+struct limited {
+	enum ledger_means means;
+	double ns;
+};
+
+static struct limited by_counter(const struct series *series, enum metric metric,
+				 const struct stretch *stretch, bool *ret_reset)
+{
+	double before = series_at(series, metric, stretch->first);
+	double now = series_at(series, metric, stretch->last);
+
+	if (isnan(before) || isnan(now))
+		return (struct limited){ LEDGER_UNKNOWN, 0 };
+	*ret_reset |= now < before;
+	/* A counter that began again counts from then on. */
+	return (struct limited){ LEDGER_COUNTER, fmin(stretch->span_ns,
+						      1e3 * (now < before ? now : now - before)) };
+}
+
+static struct limited by_sample(const struct series *series, enum limit limit,
+				const struct stretch *stretch)
+{
+	double mask = series_at(series, METRIC_clock_reasons, stretch->last);
+	double share_pct = limit == LIMIT_POWER
+				   ? series_at(series, METRIC_power_violation_pct, stretch->last)
+				   : NAN;
+
+	if (stretch->gap)
+		return (struct limited){ LEDGER_UNKNOWN, 0 };
+	if (!isnan(share_pct))
+		return (struct limited){ LEDGER_SHARE,
+					 stretch->span_ns * fmax(0, fmin(100, share_pct)) / 100 };
+	if (!(mask >= 0 && mask <= UINT32_MAX))
+		return (struct limited){ LEDGER_UNKNOWN, 0 };
+	return (struct limited){ LEDGER_SAMPLED,
+				 (unsigned int)mask & LIMITS[limit].bit ? stretch->span_ns : 0 };
 }
 
 /* The weakest means that went into a row names it. */
-static void add_means(struct ledger_row *row, enum ledger_means means)
+static void add_row(struct ledger_row *row, const struct limited *limited,
+		    const struct stretch *stretch, double scale, double reference_mhz)
 {
-	row->means = means > row->means ? means : row->means;
+	row->means = limited->means > row->means ? limited->means : row->means;
+	row->ns += (int64_t)llround(limited->ns);
+	if (isnan(stretch->share) || limited->ns <= 0)
+		return;
+	row->mhz_lost = isnan(row->mhz_lost) ? 0 : row->mhz_lost;
+	row->mhz_lost += (stretch->share * reference_mhz - row->mhz_lost) * limited->ns /
+			 ((double)row->clocked_ns + limited->ns);
+	row->clocked_ns += (int64_t)llround(limited->ns);
+	row->lost_ns += (int64_t)llround(stretch->share * limited->ns * scale);
 }
 
-static void add_interval(const struct series *series, size_t i, double span_ns, bool gap,
-			 double share, struct ledger *ledger)
+/* What the stretch says of the limits that have a counter, or of those that
+ * have none. True: something. */
+static bool add_stretch(const struct series *series, const struct stretch *stretch, bool counters,
+			struct ledger *ledger)
 {
-	struct stretch stretch[LIMIT_COUNT];
-	double sum_ns = 0;
-	bool reset = false;
+	struct limited limited[LIMIT_COUNT] = { { LEDGER_UNKNOWN, 0 } };
+	double sum_ns = 0, scale;
+	bool any = false, reset = false;
 
 	for (int k = 0; k < LIMIT_COUNT; k++) {
-		stretch[k] = limited_in(series, (enum limit)k, i, span_ns, gap);
-		sum_ns += stretch[k].ns;
-		reset |= stretch[k].reset;
+		if ((series->col[LIMITS[k].counter] != NULL) != counters)
+			continue;
+		limited[k] = counters ? by_counter(series, LIMITS[k].counter, stretch, &reset)
+				      : by_sample(series, (enum limit)k, stretch);
+		any |= limited[k].means != LEDGER_UNKNOWN;
+		sum_ns += limited[k].ns;
 	}
 	ledger->resets += reset;
-	for (int k = 0; k < LIMIT_COUNT; k++) {
-		struct ledger_row *row = &ledger->row[k];
-		double part_ns = stretch[k].ns;
-
-		if (stretch[k].means == LEDGER_UNKNOWN)
-			continue;
-		add_means(row, stretch[k].means);
-		row->ns += (int64_t)llround(part_ns);
-		if (isnan(share) || gap || part_ns <= 0)
-			continue;
-		row->mhz_lost = isnan(row->mhz_lost) ? 0 : row->mhz_lost;
-		row->mhz_lost += (share * ledger->reference_mhz - row->mhz_lost) * part_ns /
-				 ((double)row->clocked_ns + part_ns);
-		row->clocked_ns += (int64_t)llround(part_ns);
-		if (sum_ns > span_ns)
-			part_ns *= span_ns / sum_ns;
-		row->lost_ns += (int64_t)llround(share * part_ns);
-	}
+	scale = sum_ns > stretch->span_ns ? stretch->span_ns / sum_ns : 1;
+	for (int k = 0; k < LIMIT_COUNT; k++)
+		if (limited[k].means != LEDGER_UNKNOWN)
+			add_row(&ledger->row[k], &limited[k], stretch, scale,
+				ledger->reference_mhz);
+	return any;
 }
 
-static bool says_anything(const struct series *series, size_t i, bool gap)
+static bool has_counter(const struct series *series, size_t i)
 {
 	for (int k = 0; k < LIMIT_COUNT; k++)
-		if (limited_in(series, (enum limit)k, i, 1, gap).means != LEDGER_UNKNOWN)
+		if (!isnan(series_at(series, LIMITS[k].counter, i)))
 			return true;
 	return false;
 }
@@ -129,15 +158,28 @@ static bool says_anything(const struct series *series, size_t i, bool gap)
 void system_ledger(const struct series *series, double reference_mhz, int64_t interval_ns,
 		   struct ledger *ledger)
 {
+	double observed_ns = 0, counted_ns = 0;
+	size_t counted = 0;
+	bool begun = false;
+
 	if (isnan(ledger->reference_mhz) || reference_mhz > ledger->reference_mhz)
 		ledger->reference_mhz = reference_mhz;
-	for (size_t i = 1; i < series->count; i++) {
-		double span_ns = (double)series->time_ns[i] - (double)series->time_ns[i - 1];
-		bool gap = interval_ns > 0 && span_ns > GAP_INTERVALS * (double)interval_ns;
+	for (size_t i = 0; i < series->count; i++) {
+		struct stretch stretch;
 
-		if (span_ns <= 0 || !says_anything(series, i, gap))
+		if (i && interval_of(series, i) > 0) {
+			stretch = stretch_of(series, reference_mhz, interval_ns, i - 1, i);
+			if (add_stretch(series, &stretch, false, ledger))
+				observed_ns += stretch.span_ns;
+		}
+		/* Counters may be read less often than the rest. */
+		if (!has_counter(series, i))
 			continue;
-		ledger->observed_ns += (int64_t)span_ns;
-		add_interval(series, i, span_ns, gap, lost_share(series, reference_mhz, i), ledger);
+		stretch = stretch_of(series, reference_mhz, interval_ns, begun ? counted : i, i);
+		if (stretch.span_ns > 0 && add_stretch(series, &stretch, true, ledger))
+			counted_ns += stretch.span_ns;
+		counted = i;
+		begun = true;
 	}
+	ledger->observed_ns += (int64_t)fmax(observed_ns, counted_ns);
 }

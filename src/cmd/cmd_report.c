@@ -8,6 +8,7 @@
 #include "base/own.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/directory.h"
 #include "cmd/import.h"
 #include "cmd/temp.h"
 #include "cmd/terminal.h"
@@ -21,6 +22,7 @@ struct report_args {
 	int top;
 	const char *fail_on;
 	const char *color;
+	const char *last;
 	struct opt_list files;
 };
 
@@ -34,9 +36,13 @@ static const struct opt report_opts[] = {
 		   N_("exit with 1 if a finding is this severe or worse")),
 	OPT_STRING(struct report_args, color, 0, "color", "auto|always|never",
 		   N_("auto: on a terminal, unless NO_COLOR is set")),
-	OPT_ARGUMENTS(struct report_args, files, "PROFILE",
-		      N_("a profile; or files of other tools, imported for this report only"),
-		      true),
+	OPT_STRING(struct report_args, last, 0, "last", "TIME",
+		   N_("of a monitor's directory only so much: 90m, 24h, 7d")),
+	OPT_ARGUMENTS(
+		struct report_args, files, "PROFILE",
+		N_("a profile; a directory of sonde monitor; or files of other tools, imported "
+		   "for this report only"),
+		true),
 	OPT_END,
 };
 
@@ -118,6 +124,22 @@ static int report_files(const struct report_args *args, struct err *err)
 	return imported < 0 ? imported : status;
 }
 
+/* What a monitor recorded, hour after hour, as one. */
+static int report_directory(const struct report_args *args, struct err *err)
+{
+	OWN(store_closep) struct store *store = NULL;
+	OWN(temp_freep) struct temp *temp = NULL;
+	int64_t last_ns = 0;
+
+	if (args->last && directory_span(args->last, &last_ns, err) < 0)
+		return err->code;
+	if (temp_new(&temp, err) < 0 ||
+	    directory_join(args->files.at[0], last_ns, temp_path(temp), err) < 0 ||
+	    store_open(temp_path(temp), &store, err) < 0)
+		return err->code;
+	return report(store, args->files.at[0], args, err);
+}
+
 static int report_run(const void *arguments, struct err *err)
 {
 	const struct report_args *args = arguments;
@@ -131,6 +153,10 @@ static int report_run(const void *arguments, struct err *err)
 			return err_set(err, ERR_USAGE, "%s: one profile at a time",
 				       args->files.at[i]);
 	}
+	if (args->files.count == 1 && directory_is(path))
+		return report_directory(args, err);
+	if (args->last)
+		return err_set(err, ERR_USAGE, "--last: %s is not a directory", path);
 	if (!strcmp(path, "-") || (!import_is_database(path) && !access(path, R_OK)))
 		return report_files(args, err);
 	if (store_open(path, &store, err) < 0)
@@ -146,6 +172,7 @@ const struct cmd cmd_report = {
 			  "kernels. What was not measured is a dash, never 0."),
 	.examples = "  sonde report run.sonde\n"
 		    "  sonde report trace.json.gz\n"
+		    "  sonde report --last 24h /var/lib/sonde\n"
 		    "  sonde report --json run.sonde | jq '.findings[].title'\n"
 		    "  sonde report --fail-on warn run.sonde",
 	.opts = report_opts,

@@ -357,11 +357,15 @@ static void describe(struct recorder *recorder)
 	if (!session->sources.count)
 		return;
 	if (!recorder->described) {
+		if (!session->sources.at[0].file)
+			session->sources.at[0].file =
+				session_string(session, recorder->host, strlen(recorder->host));
 		session_env(session, 0, SESSION_NONE, STR("host"), str_of(recorder->host));
 		session_env(session, 0, SESSION_NONE, STR("recorder"),
 			    STR("sonde monitor " SONDE_VERSION));
 		recorder->described = true;
 	}
+	session_loss(session, 0, LOSS_seen, 1);
 	if (recorder->lost) {
 		session_loss(session, 0, LOSS_dropped, recorder->lost);
 		session_note(session, 0,

@@ -567,6 +567,37 @@ Test(system, a_ledger_says_by_what_means)
 	done(&bench, facts);
 }
 
+Test(system, counters_that_are_read_seldom_count_the_whole_time_between)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+	const struct ledger *ledger;
+
+	/* Ten samples a reading; in the third stretch the cap held for a fifth. */
+	for (int i = 0; i <= 50; i++) {
+		double total_us = i < 30 ? 1e6 : 3e6;
+
+		if (i % 10)
+			second(&bench, VALUES(METRIC_sm_mhz, i > 20 && i <= 30 ? 1500 : 2000,
+					      METRIC_clock_reasons, 0));
+		else
+			second(&bench,
+			       VALUES(METRIC_reason_power_cap_us, total_us, METRIC_sm_mhz,
+				      i > 20 && i <= 30 ? 1500 : 2000, METRIC_clock_reasons, 0));
+	}
+	facts = facts_of(&bench);
+	ledger = &facts->devices.at[0].system.ledger;
+	cr_assert_eq(ledger->row[LIMIT_POWER].means, LEDGER_COUNTER);
+	cr_assert_eq(ledger->row[LIMIT_POWER].ns, 2000000000);
+	cr_assert_eq(ledger->observed_ns, 50000000000);
+	/* 9.5 of 10 seconds at a quarter below. */
+	cr_assert_float_eq((double)ledger->row[LIMIT_POWER].lost_ns, 2e9 * 0.25 * 0.95, 10);
+	cr_assert_eq(facts->devices.at[0].episodes.count, 1);
+	cr_assert_eq(facts->devices.at[0].episodes.at[0].first_sample, 21);
+	cr_assert_eq(facts->devices.at[0].episodes.at[0].last_sample, 30);
+	done(&bench, facts);
+}
+
 /* The definition, on counters in whole microseconds: limits of random length in
  * milliseconds of random clock, one by one. */
 Test(system, ledgers_agree_with_a_count_of_milliseconds)
