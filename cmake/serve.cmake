@@ -10,7 +10,7 @@ if(PYTHON3)
 		get_filename_component(name ${script} NAME_WE)
 		string(REPLACE "check_" "serve_" name ${name})
 		add_test(NAME ${name} COMMAND ${PYTHON3} ${script} $<TARGET_FILE:serve_made>
-			$<TARGET_FILE:sonde>)
+			$<TARGET_FILE:sonde> ${CMAKE_BINARY_DIR}/tests/fake/libnvidia-ml.so.1)
 		set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 	endforeach()
 endif()
