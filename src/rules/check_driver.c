@@ -246,7 +246,10 @@ void check_devices(const struct scene *scene, struct diagnosis *diagnosis)
 			 wants_nothing(host->visible_devices)
 				 ? _("NVIDIA_VISIBLE_DEVICES asks for no card, so none was given.")
 				 : _("/dev/nvidiactl is not here."));
-		mend(diagnosis, in_container(place) ? CURE_GIVE_GPU : CURE_LOAD, place);
+		if (in_container(place))
+			mend(diagnosis, CURE_GIVE_GPU, place);
+		else if (host->cards.count)
+			mend(diagnosis, CURE_LOAD, place);
 	} else if (control->error == EPERM) {
 		diagnose(diagnosis, CHECK_NO, "%s",
 			 _("/dev/nvidiactl: not permitted: the container's device rule is gone."));
