@@ -210,8 +210,8 @@ int opt_parse(const struct opt *opts, int argc, const char *const *argv, void *a
 
 	*ret_help = false;
 	memory->table = popt_table(opts, count);
-	memory->context = poptGetContext(NULL, argc, (const char **)argv, memory->table,
-					 context_flags(opts));
+	memory->context =
+		poptGetContext(NULL, argc, (const char **)argv, memory->table, context_flags(opts));
 	if (!memory->context)
 		return err_set(err, ERR_USAGE, "no arguments to parse");
 	while ((code = poptGetNextOpt(memory->context)) > 0) {
