@@ -34,22 +34,51 @@ static void list(struct buf *out)
 		buf_printf(out, "%s\t%s\n", entry.kind, entry.name);
 }
 
+/* What the tables are asked for a pasted line: its number, not its words. */
+static void question_of(const struct fault *fault, struct buf *text)
+{
+	buf_clear(text);
+	if (fault->kind == FAULT_XID || fault->kind == FAULT_SXID)
+		buf_printf(text, "%s %lld", fault_kind_name(fault->kind), (long long)fault->number);
+	if (fault_has(fault, FAULT_PREVIOUS))
+		buf_printf(text, ", xid %lld", (long long)fault->previous);
+	if (fault->kind == FAULT_OFF_BUS)
+		buf_text(text, "xid 79");
+	if (fault->kind == FAULT_MISMATCH)
+		buf_text(text, "Failed to initialize NVML: Driver/library version mismatch");
+}
+
 static int explain(const struct explain_args *args, struct buf *out, struct err *err)
 {
 	struct present_style style = terminal_style(args->color);
-	struct know_hits hits;
+	struct know_hits hits = { 0 };
 	struct buf text = { 0 };
-	int status;
+	struct fault fault;
+	bool is_line;
+	int status = 0;
 
 	for (size_t i = 0; i < args->words.count; i++)
 		buf_printf(&text, "%s%s", i ? " " : "", args->words.at[i]);
-	status = know_find(text.at, &hits, err);
+	is_line = present_explain_find((struct str){ text.at, text.len }, &fault);
+	if (is_line)
+		question_of(&fault, &text);
+	/* A line explains itself even if no table knows its number. */
+	if (text.len)
+		status = know_find(text.at, &hits, is_line ? NULL : err);
+	if (is_line && !hits.exact)
+		hits.count = 0;
 	buf_done(&text);
-	if (status < 0)
+	if (status < 0 && !is_line)
 		return status;
-	if (args->json)
-		present_explain_json(&hits, out);
-	else
+	if (args->json) {
+		present_explain_json(&hits, is_line ? &fault : NULL, out);
+		return 0;
+	}
+	if (is_line)
+		present_explain_fault(&fault, &style, out);
+	if (is_line && hits.count)
+		buf_char(out, '\n');
+	if (hits.count)
 		present_explain(&hits, &style, out);
 	return 0;
 }

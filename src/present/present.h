@@ -7,7 +7,10 @@
 
 #include "analyze/facts.h"
 #include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "know/know.h"
+#include "model/fault.h"
 #include "rules/rule.h"
 
 struct present_style {
@@ -27,7 +30,14 @@ void present_json(const struct facts *facts, const struct findings *findings, st
 /* What `sonde explain` prints, and its JSON (schema "sonde.explain/1"). */
 void present_explain(const struct know_hits *hits, const struct present_style *style,
 		     struct buf *out);
-void present_explain_json(const struct know_hits *hits, struct buf *out);
+/* `fault`: of a pasted line, goes first; NULL none. */
+void present_explain_json(const struct know_hits *hits, const struct fault *fault, struct buf *out);
+
+/* The fault that a pasted text (one line or several) tells of, if any. */
+bool present_explain_find(struct str text, struct fault *ret_fault);
+void present_explain_fault(const struct fault *fault, const struct present_style *style,
+			   struct buf *out);
+void present_explain_fault_json(const struct fault *fault, struct json *json);
 
 /* Cells that a text takes on a terminal (CJK two), -1 for no UTF-8. */
 int present_width(const char *text);

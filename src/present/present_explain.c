@@ -85,12 +85,15 @@ void present_explain(const struct know_hits *hits, const struct present_style *s
 	arena_done(&page.arena);
 }
 
-void present_explain_json(const struct know_hits *hits, struct buf *out)
+void present_explain_json(const struct know_hits *hits, const struct fault *fault,
+			  struct buf *out)
 {
 	struct json json = { .out = out };
 
 	json_object(&json, NULL);
 	json_text(&json, "schema", "sonde.explain/1");
+	if (fault)
+		present_explain_fault_json(fault, &json);
 	json_bool(&json, "exact", hits->exact);
 	json_array(&json, "entries");
 	for (size_t i = 0; i < hits->count; i++) {
