@@ -127,8 +127,8 @@ static void current(void *arg, struct prometheus_input *ret)
 	ret->find_proc = find_proc;
 	ret->arg = monitor;
 	ret->own.start_utc_ns = monitor->start_utc_ns;
-	ret->own.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + monitor->child_cpu_ns +
-			  monitor->dead_cpu_ns;
+	ret->own.cpu_ns =
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + monitor->child_cpu_ns + monitor->dead_cpu_ns;
 	ret->own.rss_bytes = own_rss();
 	ret->own.interval_ns = interval_ns;
 	ret->own.snapshots = (uint64_t)monitor->cost.snapshots;
