@@ -52,11 +52,9 @@ static void module_slot(struct inject *inject, struct segment *segment,
 static void profiler_call(struct inject *inject, struct segment *segment, uint32_t cbid,
 			  const struct cupti_callback *call)
 {
-	enum { ENTER = 0, EXIT = 1 };
-
-	if (cbid == inject->start_cbid && call->site == EXIT) {
+	if (cbid == inject->start_cbid && call->site == CUPTI_SITE_EXIT) {
 		activity_enable(inject);
-	} else if (cbid == inject->stop_cbid && call->site == ENTER) {
+	} else if (cbid == inject->stop_cbid && call->site == CUPTI_SITE_ENTER) {
 		activity_disable(inject);
 		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
 	}

@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, FLUSH_MS = 1000 };
+/* A busy program's buffers come by themselves: a flush then only holds it up. */
+enum { TICK_MS = 50, FLUSH_TICKS = 20, BUSY_FLUSH_TICKS = 100 };
 
 static void nap(long ms)
 {
@@ -39,7 +40,8 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 static void *run(void *user)
 {
 	struct inject *inject = user;
-	unsigned int ticks = 0;
+	unsigned int ticks = 0, flushed = 0;
+	uint64_t asked = 0;
 
 	for (;;) {
 		struct segment *segment = atomic_load(&inject->segment);
@@ -47,9 +49,17 @@ static void *run(void *user)
 		nap(TICK_MS);
 		if (!segment || atomic_load(&inject->leaving))
 			return NULL;
+		ticks++;
+		if (atomic_load(&segment->counts.buffers_asked) != asked &&
+		    ticks - flushed < BUSY_FLUSH_TICKS && ticks % FLUSH_TICKS == 0) {
+			asked = atomic_load(&segment->counts.buffers_asked);
+			continue;
+		}
 		atomic_store(&inject->in_thread, true);
 		if (!atomic_load(&inject->leaving))
-			tick(inject, segment, ++ticks % (FLUSH_MS / TICK_MS) == 0);
+			tick(inject, segment, ticks % FLUSH_TICKS == 0);
+		if (ticks % FLUSH_TICKS == 0)
+			flushed = ticks;
 		atomic_store(&inject->in_thread, false);
 	}
 }

@@ -37,8 +37,9 @@ static const struct opt run_opts[] = {
 	OPT_STRING(
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
-	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
-		   N_("of cuda,nvtx,memory,sync,unified,queued; else cuda,nvtx,memory,sync")),
+	OPT_STRING(
+		struct run_args, trace, 't', "trace", "LIST",
+		N_("of cuda,kernel,nvtx,memory,sync,unified,queued; else cuda,nvtx,memory,sync")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
@@ -94,9 +95,8 @@ static int find_library(const struct run_args *args, char ret_path[PATH_MAX], st
 
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
-	static const char *const words[] = {
-		"cuda", "nvtx", "memory", "sync", "unified", "queued"
-	};
+	static const char *const words[] = { "cuda", "kernel",  "nvtx",  "memory",
+					     "sync", "unified", "queued" };
 	const char *list = args->trace ? args->trace : "cuda,nvtx,memory,sync";
 	struct str rest = str_of(list);
 
@@ -108,7 +108,7 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 			i++;
 		if (i == sizeof(words) / sizeof(words[0]))
 			return err_set(err, ERR_USAGE,
-				       "--trace: '%.*s' is none of cuda, nvtx, "
+				       "--trace: '%.*s' is none of cuda, kernel, nvtx, "
 				       "memory, sync, unified, queued",
 				       (int)word.len, word.at);
 	}

@@ -18,7 +18,7 @@
 
 static const uint64_t BUFFER_BYTES = 512 << 10;
 static const uint64_t TEXT_BYTES = 8 << 20;
-static const uint64_t RING_SLOTS = 1 << 17;
+static const uint64_t RING_SLOTS = 1 << 18;
 
 struct complaint {
 	char line[256];
@@ -60,7 +60,7 @@ static void plan(struct segment *layout, const struct spool_opts *opts)
 	layout->buffers_at = layout->ring_at + RING_SLOTS * sizeof(struct segment_slot);
 	layout->buffer_bytes =
 		pages(opts && opts->buffer_bytes ? opts->buffer_bytes : BUFFER_BYTES);
-	layout->buffer_count = opts && opts->buffers ? opts->buffers : 80;
+	layout->buffer_count = opts && opts->buffers ? opts->buffers : 64;
 	if (layout->buffer_count > SEGMENT_BUFFERS_MAX)
 		layout->buffer_count = SEGMENT_BUFFERS_MAX;
 	layout->bytes = layout->buffers_at + layout->buffer_count * layout->buffer_bytes;

@@ -28,7 +28,7 @@ struct spool;
 struct spool_opts {
 	uint32_t segments;     /* most processes at a time; 0: 64 */
 	uint64_t buffer_bytes; /* 0: 512 KiB */
-	uint32_t buffers;      /* of each process; 0: 80 */
+	uint32_t buffers;      /* of each process; 0: 64 */
 };
 
 /* ERR_IO: no memfd. */

@@ -57,6 +57,9 @@ uint32_t spooled_text(struct spooled *p, uint32_t text);
 /* The same, demangled. */
 uint32_t spooled_kernel_name(struct spooled *p, uint64_t text);
 
+/* Name of an API call: "cudaLaunchKernel". */
+uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
+
 /* Lanes of the process. */
 uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream);
 uint32_t spooled_thread(struct spooled *p, uint32_t thread);

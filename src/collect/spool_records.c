@@ -227,7 +227,6 @@ static int take_graph(struct spooled *p, const uint8_t *at, uint32_t bytes)
 static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool driver)
 {
 	struct call call = { .kind = driver ? CALL_DRIVER : CALL_RUNTIME };
-	uint64_t *name;
 
 	TAKE(cupti_api, api);
 	/* A forked child's calls can end in its parent's buffers. */
@@ -236,18 +235,7 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 	call.start_ns = spooled_time(p, api.start);
 	call.end_ns = spooled_time(p, api.end);
 	call.lane = spooled_thread(p, api.thread);
-	name = map_find(&p->apis, (uint64_t)(driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME)
-						  << 32 |
-					  api.cbid);
-	if (name) {
-		call.name = (uint32_t)*name;
-	} else {
-		char text[32];
-		int len = snprintf(text, sizeof(text), "%s call %u", driver ? "driver" : "runtime",
-				   api.cbid);
-
-		call.name = session_string(p->sink->session, text, (size_t)len);
-	}
+	call.name = spooled_api(p, driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME, api.cbid);
 	call.correlation = api.correlation;
 	p->calls_seen++;
 	return sink_call(p->sink, &call, p->err);

@@ -1,4 +1,5 @@
 /* spool_text.c - names and lanes of a profiled process. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,4 +134,17 @@ uint32_t spooled_other(struct spooled *p, const char *name)
 
 	lane.name = session_string(p->sink->session, name, strlen(name));
 	return lane_of(p, hash_bytes(name, strlen(name), 3), &lane);
+}
+
+uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid)
+{
+	uint64_t *name = map_find(&p->apis, (uint64_t)domain << 32 | cbid);
+	char text[32];
+	int len;
+
+	if (name)
+		return (uint32_t)*name;
+	len = snprintf(text, sizeof(text), "%s call %u",
+		       domain == CUPTI_DOMAIN_DRIVER ? "driver" : "runtime", cbid);
+	return session_string(p->sink->session, text, (size_t)len);
 }

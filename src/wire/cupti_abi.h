@@ -252,6 +252,8 @@ enum {
 	CUPTI_STREAM_DESTROY = 4,
 	CUPTI_MODULE_LOADED = 6,
 	CUPTI_MODULE_UNLOAD = 7,
+	CUPTI_SITE_ENTER = 0,
+	CUPTI_SITE_EXIT = 1,
 };
 
 struct cupti_resource {
@@ -267,7 +269,7 @@ struct cupti_module {
 };
 
 struct cupti_callback {
-	uint32_t site; /* 0 enter, 1 exit */
+	uint32_t site;
 	const char *function;
 	const void *params;
 	void *result;

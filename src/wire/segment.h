@@ -67,6 +67,7 @@ enum segment_reason {
 /* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. */
 #define TRACE_LIST(X)                                                                          \
 	X(TRACE_CUDA, "cuda")       /* kernels, copies, sets, the calls that matter */         \
+	X(TRACE_KERNEL, "kernel")   /* kernels alone */                                        \
 	X(TRACE_API_ALL, "api-all") /* all runtime and driver calls */                         \
 	X(TRACE_NVTX, "nvtx")                                                                  \
 	X(TRACE_MEMORY, "memory")   /* allocations, pools */                                   \
@@ -124,6 +125,8 @@ enum slot_kind {
 	SLOT_START,     /* value = range id; a = message, b = domain */
 	SLOT_END,       /* value = range id */
 	SLOT_MARK,      /* a = message, b = domain */
+	SLOT_CALL,      /* runtime API call: value = start; time_ns is its end;
+			   a = cbid, b = correlation */
 	SLOT_API_NAME,  /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,    /* a = name of the thread */
 	SLOT_DEVICE,    /* value = device; payload: struct slot_device */
