@@ -25,7 +25,11 @@ power.limit,clocks.max.sm,clocks.max.memory"
 
 echo "== machine"
 nvidia-smi --query-gpu=name,driver_version,power.limit,persistence_mode,mig.mode.current --format=csv
-find / -xdev -name nvml.h 2>/dev/null | head -3
+header=$(find / -xdev -path '*/cuda*/include/nvml.h' 2>/dev/null | head -1)
+if [[ $header ]] && command -v cc >/dev/null; then
+	cc -std=c17 -fsyntax-only -x c -I src -I "${header%/*}" tests/fake/nvml_layout.h &&
+		echo "layouts are those of $header"
+fi
 "$dump" 3 200 >"$out/idle.txt"
 tail -n 60 "$out/idle.txt" | grep -E '^(board|absent|library)'
 
@@ -51,16 +55,16 @@ read -r word <"$out/ready.fifo" || { cat "$out/load.err"; exit 1; }
 sleep 8
 
 # Each at its own moment of the second.
-"$dump" $((seconds + 2)) 1000 127 >"$out/ours.txt" &
+"$dump" $((seconds + 2)) 1000 0x7f >"$out/ours.txt" &
 ours=$!
 sleep 0.2
 { time nvidia-smi dmon -s pucvmet -d 1 -c "$seconds" -o T >"$out/dmon.txt"; } 2>"$out/dmon.time" &
 dmon=$!
 sleep 0.2
-nvidia-smi dmon -s p --gpm-metrics $gpm -d 1 -c "$seconds" >"$out/gpm.txt" &
+nvidia-smi dmon -s p --gpm-metrics "$gpm" -d 1 -c "$seconds" >"$out/gpm.txt" &
 gpms=$!
 sleep 0.2
-"$dump" "$seconds" 1000 7 >"$out/cost.txt" &
+"$dump" "$seconds" 1000 0x07 >"$out/cost.txt" & # as dmon
 cost=$!
 wait $ours $dmon $gpms $cost
 
@@ -68,8 +72,8 @@ smi_counters >"$out/before.csv"
 "$dump" 2 200 >"$out/between.txt"
 smi_counters >"$out/after.csv"
 nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits >"$out/apps.csv"
-"$dump" 30 100 1 >"$out/fast.txt"
-"$dump" 30 100 59 >"$out/flight.txt"
+"$dump" 30 100 0x01 >"$out/fast.txt"
+"$dump" 60 100 0x33 >"$out/flight.txt" # fast, counters, processes, rings
 
 echo "== recorded"
 RECORD_NVML=$out/collector.log LD_AUDIT=$recorder "$dump" 4 500 >"$out/recorded.txt"
