@@ -6,11 +6,12 @@ fake=$1 dump=$2
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 export SONDE_NVML=$fake/libnvidia-ml.so.1
-# Rates and energy depend on the time between rounds, origins on the recorder,
-# whose functions stand before the library's.
+# Rates and energy depend on the time between rounds, the use of a process on the
+# age of its row, origins on the recorder, whose functions stand before the
+# library's.
 values() {
 	grep -E '^(value 2|process 2|absent|board)' "$1" | grep -vE '_bytes_s |energy_j' |
-		awk '$1 == "value" { print $1, $4, $5, $6; next } { print }'
+		awk '$1 == "value" { print $1, $4, $5, $6; next } $1 == "process" { $NF = "" } { print }'
 }
 PUPPET_NVML=$(dirname "$0")/h200.nvml RECORD_NVML=$tree/log LD_AUDIT=$fake/librecord-nvml.so \
 	"$dump" 3 150 >"$tree/recorded"
