@@ -31,6 +31,7 @@ struct monitor_args {
 	bool quiet;
 	const char *nvml;
 	const char *root;
+	const char *kernel_log;
 	struct opt_list dir;
 };
 
@@ -61,6 +62,7 @@ static const struct opt monitor_opts[] = {
 	OPT_FLAG(struct monitor_args, quiet, 'q', "quiet", N_("no summary at the end")),
 	OPT_STRING(struct monitor_args, nvml, 0, "nvml", "FILE", NULL),
 	OPT_STRING(struct monitor_args, root, 0, "root", "FOLDER", NULL),
+	OPT_STRING(struct monitor_args, kernel_log, 0, "kernel-log", "FILE", NULL),
 	OPT_ARGUMENTS(struct monitor_args, dir, "DIRECTORY",
 		      N_("record into this directory, a file an hour"), false),
 	OPT_END,
@@ -137,6 +139,7 @@ static int options(const struct monitor_args *args, struct monitor_opts *ret, st
 				      .root = args->root,
 				      .wake = args->wake,
 				      .costs = args->cost,
+				      .kernel_log = args->kernel_log,
 				      .print = print,
 				      .tell = tell };
 	if (args->keep_bytes && size(args->keep_bytes, &ret->keep_bytes, err) < 0)

@@ -80,10 +80,8 @@ static void save(struct black_box *box)
 		tell(box, "flight record not saved: %s", err.line);
 }
 
-void black_box_strike(struct black_box *box, const struct trigger *trigger, int64_t monotonic_ns)
+static void strike(struct black_box *box, const struct trigger *trigger, int64_t monotonic_ns)
 {
-	flight_line(box->flight, trigger->utc_ns, mark_of(trigger->kind), trigger->pci_bus,
-		    trigger->text);
 	if (box->path) {
 		tell(box, "%s: %s; belongs to the flight record %s", trigger_what(trigger->kind),
 		     trigger->text, box->path);
@@ -98,9 +96,49 @@ void black_box_strike(struct black_box *box, const struct trigger *trigger, int6
 	save(box);
 }
 
-void black_box_line(struct black_box *box, int64_t utc_ns, const char *pci_bus, const char *text)
+void black_box_strike(struct black_box *box, const struct trigger *trigger, int64_t monotonic_ns)
 {
-	flight_line(box->flight, utc_ns, MARK_TEXT, pci_bus, text);
+	flight_line(box->flight, trigger->utc_ns, mark_of(trigger->kind), trigger->pci_bus,
+		    trigger->text, "");
+	strike(box, trigger, monotonic_ns);
+}
+
+static bool strikes(enum fault_kind kind, enum trigger_kind *ret)
+{
+	switch (kind) {
+	case FAULT_XID:
+	case FAULT_SXID:
+		*ret = TRIGGER_XID;
+		return true;
+	case FAULT_OFF_BUS:
+		*ret = TRIGGER_LOST;
+		return true;
+	case FAULT_OOM:
+		*ret = TRIGGER_OOM;
+		return true;
+	default:
+		return false;
+	}
+}
+
+void black_box_fault(struct black_box *box, const struct fault *fault, int64_t monotonic_ns)
+{
+	struct trigger trigger = { .utc_ns = fault->time_ns };
+	struct buf title = { 0 }, detail = { 0 };
+
+	if (fault->kind == FAULT_IDENTITY || fault->kind == FAULT_DRIVER)
+		return;
+	fault_title(fault, &title);
+	fault_detail(fault, &detail);
+	flight_line(box->flight, fault->time_ns, fault_mark_kind(fault->kind), fault->pci, title.at,
+		    detail.at);
+	(void)snprintf(trigger.pci_bus, sizeof(trigger.pci_bus), "%.19s", fault->pci);
+	(void)snprintf(trigger.text, sizeof(trigger.text), "%s%s%s%s%.150s", title.at,
+		       *fault->pci ? ", " : "", fault->pci, *fault->text ? ": " : "", fault->text);
+	if (strikes(fault->kind, &trigger.kind))
+		strike(box, &trigger, monotonic_ns);
+	buf_done(&title);
+	buf_done(&detail);
 }
 
 static void describe(void *arg, struct session *session)

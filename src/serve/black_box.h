@@ -9,6 +9,7 @@
 
 #include "base/own.h"
 #include "collect/watch.h"
+#include "model/fault.h"
 #include "serve/names.h"
 #include "store/recorder.h"
 
@@ -29,10 +30,11 @@ DEFINE_OWNED(black_box, black_box_free);
 /* Keep a snapshot. True: it holds a strike, *ret. */
 bool black_box_see(struct black_box *box, const struct snapshot *snapshot, struct trigger *ret);
 
-/* Something struck, here or in the kernel log. */
+/* Something struck in the values of a card. */
 void black_box_strike(struct black_box *box, const struct trigger *trigger, int64_t monotonic_ns);
-/* A line of the kernel log that is no reason to save. */
-void black_box_line(struct black_box *box, int64_t utc_ns, const char *pci_bus, const char *text);
+/* A fault of the kernel log: kept, and a strike if it is an Xid, a card off the
+ * bus, or a process killed for want of memory. */
+void black_box_fault(struct black_box *box, const struct fault *fault, int64_t monotonic_ns);
 
 /* A piece of work, if there is some. True: more is waiting. */
 bool black_box_work(struct black_box *box, int64_t monotonic_ns);

@@ -19,6 +19,7 @@
 #include "collect/sampler.h"
 #include "serve/black_box.h"
 #include "serve/exporter.h"
+#include "serve/faults.h"
 #include "serve/names.h"
 #include "serve/pace.h"
 #include "store/recorder.h"
@@ -39,6 +40,7 @@ struct monitor {
 	size_t named;            /* processes of that file that have been named */
 	struct names *names;
 	struct black_box *box;
+	struct faults *faults; /* NULL: no kernel log */
 	struct ticker *ticker;
 	struct buf lines;
 	struct exporter *exporter;
@@ -126,6 +128,8 @@ static void current(void *arg, struct prometheus_input *ret)
 		ret->snapshot = &monitor->snapshot;
 	ret->find_proc = find_proc;
 	ret->arg = monitor;
+	if (monitor->faults)
+		ret->xids = faults_xids(monitor->faults, &ret->xid_count);
 	ret->own.start_utc_ns = monitor->start_utc_ns;
 	ret->own.cpu_ns =
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + monitor->child_cpu_ns + monitor->dead_cpu_ns;
@@ -265,6 +269,26 @@ static void take(struct monitor *monitor)
 	round_over(monitor);
 }
 
+/* A fault in the file that is open, and in the flight recorder. */
+static void take_faults(struct monitor *monitor, int64_t now_ns)
+{
+	struct fault fault;
+
+	while (monitor->faults && faults_take(monitor->faults, now_ns, &fault)) {
+		struct sink *sink =
+			monitor->recorder ? recorder_open_sink(monitor->recorder) : NULL;
+		struct err err = { 0 };
+
+		if (sink && monitor->sampler &&
+		    fault_push(sink, sampler_source(monitor->sampler), &fault, &err) < 0)
+			recorder_commit(monitor->recorder, &err);
+		if (monitor->box)
+			black_box_fault(monitor->box, &fault, now_ns);
+		if (monitor->exporter)
+			exporter_renew(monitor->exporter);
+	}
+}
+
 /* --- the loop --- */
 
 static int block_signals(struct monitor *monitor, struct err *err)
@@ -310,12 +334,16 @@ static void loop(struct monitor *monitor)
 {
 	while (!monitor->end) {
 		int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-		struct pollfd fds[2] = { { .fd = monitor->signals, .events = POLLIN } };
-		nfds_t count = 1;
+		struct pollfd fds[3] = { { .fd = monitor->signals, .events = POLLIN } };
+		nfds_t count = 1, answer; /* descriptors before those of the kernel log */
 		int timeout_ms = wait_ms(monitor, now_ns);
 
 		if (monitor->asked && collector_fd(monitor->collector) >= 0)
 			fds[count++] = (struct pollfd){ .fd = collector_fd(monitor->collector),
+							.events = POLLIN };
+		answer = count;
+		if (monitor->faults && faults_fd(monitor->faults) >= 0)
+			fds[count++] = (struct pollfd){ .fd = faults_fd(monitor->faults),
 							.events = POLLIN };
 		if (monitor->exporter)
 			(void)exporter_poll(monitor->exporter, fds, count, timeout_ms);
@@ -324,7 +352,8 @@ static void loop(struct monitor *monitor)
 		if (fds[0].revents)
 			take_signals(monitor);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (monitor->asked && (count < 2 || fds[1].revents ||
+		take_faults(monitor, now_ns);
+		if (monitor->asked && (answer < 2 || fds[1].revents ||
 				       now_ns >= collector_deadline_ns(monitor->collector)))
 			take(monitor);
 		else if (!monitor->asked && !monitor->end && now_ns >= pace_next(&monitor->pace))
@@ -364,6 +393,8 @@ static int open_outputs(struct monitor *monitor, struct err *err)
 						  .interval_ns = monitor->pace.flight_ns,
 						  .tell = tell_line,
 						  .arg = monitor });
+	if (opts->dir || opts->listen)
+		monitor->faults = faults_open(opts->kernel_log, tell_line, monitor);
 	if (opts->has_form)
 		monitor->ticker = ticker_new(opts->form);
 	if (opts->listen && exporter_open(&exporter_opts, &monitor->exporter, err) < 0)
@@ -426,6 +457,7 @@ static void count_cost(struct monitor *monitor)
 static void monitor_done(struct monitor *monitor)
 {
 	exporter_close(monitor->exporter);
+	faults_close(monitor->faults);
 	sampler_free(monitor->sampler);
 	black_box_free(monitor->box);
 	recorder_close(monitor->recorder);

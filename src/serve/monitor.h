@@ -35,7 +35,8 @@ struct monitor_opts {
 	/* the driver: collector.h */
 	const char *library, *root;
 	bool wake;
-	bool costs; /* of each call, at the end */
+	bool costs;             /* of each call, at the end */
+	const char *kernel_log; /* a file to follow; NULL: /dev/kmsg, then the usual files */
 	/* Lines of the form; a failure ends the monitor. */
 	int (*print)(void *arg, struct buf *out, struct err *err);
 	/* A line about the monitor itself. */

@@ -264,7 +264,7 @@ void flight_add(struct flight *flight, const struct snapshot *snapshot)
 }
 
 void flight_line(struct flight *flight, int64_t utc_ns, enum mark_kind kind, const char *pci_bus,
-		 const char *text)
+		 const char *text, const char *detail)
 {
 	struct line *line = &flight->lines[flight->line_count++ % LINES_MAX];
 
@@ -272,6 +272,7 @@ void flight_line(struct flight *flight, int64_t utc_ns, enum mark_kind kind, con
 	line->kind = kind;
 	(void)snprintf(line->pci_bus, sizeof(line->pci_bus), "%s", pci_bus);
 	(void)snprintf(line->text, sizeof(line->text), "%s", text);
+	(void)snprintf(line->detail, sizeof(line->detail), "%s", detail);
 }
 
 struct flight_state flight_state(const struct flight *flight)

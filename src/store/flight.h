@@ -35,10 +35,10 @@ DEFINE_OWNED(flight, flight_free);
 
 void flight_add(struct flight *flight, const struct snapshot *snapshot);
 
-/* A line that belongs into the record: of the kernel log, say. `pci_bus` is ""
- * where it is of no card. */
+/* Something that belongs into the record as a mark: a fault of the kernel log,
+ * say. `pci_bus` is "" where it is of no card. */
 void flight_line(struct flight *flight, int64_t utc_ns, enum mark_kind kind, const char *pci_bus,
-		 const char *text);
+		 const char *text, const char *detail);
 
 struct flight_state {
 	int64_t snapshots, first_utc_ns, last_utc_ns; /* kept at present */

@@ -18,7 +18,7 @@
 
 enum {
 	BOARDS_MAX = 256,
-	LINES_MAX = 256,
+	LINES_MAX = 128,
 	TIME_WIDTH = 4,                   /* UTC, monotonic, generation, groups */
 	SAMPLE_WIDTH = METRIC_COUNT + 3,  /* layout_sample */
 	BOARD_WIDTH = SAMPLE_WIDTH + 3,   /* snapshot, state, status */
@@ -54,6 +54,7 @@ struct line {
 	enum mark_kind kind;
 	char pci_bus[20];
 	char text[256];
+	char detail[768];
 };
 
 struct save {

@@ -202,6 +202,7 @@ static int push_lines(struct flight *flight, struct err *err)
 		if (mark.lane == SESSION_NONE)
 			mark.lane = machine_lane(sink->session, source);
 		mark.name = session_string(sink->session, line->text, strlen(line->text));
+		mark.detail = session_detail(sink->session, line->detail, strlen(line->detail));
 		ret = sink_mark(sink, &mark, err);
 	}
 	return ret;

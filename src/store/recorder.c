@@ -349,6 +349,11 @@ struct sink *recorder_sink(struct recorder *recorder, int64_t utc_ns, int64_t mo
 	return store_sink(recorder->store);
 }
 
+struct sink *recorder_open_sink(const struct recorder *recorder)
+{
+	return recorder->store ? store_sink(recorder->store) : NULL;
+}
+
 /* Once a file has its source: whose it is, and what is missing before it. */
 static void describe(struct recorder *recorder)
 {

@@ -55,6 +55,9 @@ struct sink *recorder_sink(struct recorder *recorder, int64_t utc_ns, int64_t mo
 /* After a snapshot's events. `failure`: NULL, or why the sink refused one. */
 void recorder_commit(struct recorder *recorder, const struct err *failure);
 
+/* The sink of the open file, for what comes between snapshots; NULL: there is none. */
+struct sink *recorder_open_sink(const struct recorder *recorder);
+
 /* A free path for a file that is no part of the series, as "HOST-...-xid.sonde".
  * Valid until the next call. */
 const char *recorder_path(struct recorder *recorder, int64_t utc_ns, const char *word);

@@ -149,13 +149,13 @@ Test(flight, lines_of_the_log_are_in_it, .init = make_path, .fini = remove_path)
 	OWN(store_closep) struct store *store = NULL;
 	struct snapshot snapshot = { 0 };
 
-	flight_line(flight, START_UTC - 1, MARK_TEXT, "", "older than all that is kept");
+	flight_line(flight, START_UTC - 1, MARK_TEXT, "", "older than all that is kept", "");
 	for (int64_t n = 0; n < 10; n++) {
 		snapshot_at(&snapshot, 1, n);
 		flight_add(flight, &snapshot);
 	}
-	flight_line(flight, START_UTC + 500 * MS, MARK_XID, "0000:80:00.0", "Xid 79");
-	flight_line(flight, START_UTC + 600 * MS, MARK_OOM, "", "Out of memory");
+	flight_line(flight, START_UTC + 500 * MS, MARK_XID, "0000:80:00.0", "Xid 79", "");
+	flight_line(flight, START_UTC + 600 * MS, MARK_OOM, "", "Out of memory", "");
 	save_all(flight);
 	cr_assert_eq(store_open(path, &store, NULL), 0);
 	cr_assert_geq(store_count(store, STORE_mark), 2);
