@@ -1,13 +1,13 @@
 #include "base/io_ahead.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "base/io_decode.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 /*
  * Blocks `head` to `tail` (both only grow; a block's place is its number modulo
@@ -72,19 +72,6 @@ static void *decode_all(void *arg)
 	return NULL;
 }
 
-/* Signals go to the threads that expect them. */
-static int start_thread(struct ahead *ahead)
-{
-	sigset_t all, before;
-	int ret;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&ahead->thread, NULL, decode_all, ahead);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret;
-}
-
 static void release(struct ahead *ahead)
 {
 	own_closep(&ahead->wake_fd);
@@ -104,7 +91,7 @@ struct ahead *ahead_start(struct decoder *decoder)
 	(void)pthread_cond_init(&ahead->changed, NULL);
 	ahead->wake_fd = eventfd(0, EFD_CLOEXEC);
 	decoder_wake_by(decoder, ahead->wake_fd);
-	if (ahead->wake_fd < 0 || start_thread(ahead)) {
+	if (ahead->wake_fd < 0 || !thread_start(&ahead->thread, decode_all, ahead)) {
 		decoder_wake_by(decoder, -1);
 		release(ahead);
 		return NULL;

@@ -110,7 +110,6 @@ static int create(const char *path, bool recording, struct store **ret_store, st
 	store->writer = writer;
 	store->path = mem_text(path);
 	store->session = session_new();
-	store->codec = chunk_codec_new();
 	buf_printf(&part, "%s.part", path);
 	writer->part = part.at;
 	writer->store = store;
@@ -120,8 +119,7 @@ static int create(const char *path, bool recording, struct store **ret_store, st
 	writer->rows_max = recording ? RECORDING_ROWS_MAX : CHUNK_ROWS_MAX;
 	writer->budget_bytes = recording ? RECORDING_BUDGET_BYTES : IMPORT_BUDGET_BYTES;
 	writer_start(writer);
-	writer->column = mem_alloc(writer->rows_max * sizeof(*writer->column));
-	writer->order = mem_alloc(2 * writer->rows_max * sizeof(*writer->order));
+	writer->packer = packer_new(writer->rows_max);
 	ret = take_part(writer, err);
 	if (ret < 0)
 		return ret;
@@ -270,6 +268,9 @@ static void writer_free(struct writer *writer)
 {
 	if (!writer)
 		return;
+	pack_ahead_stop(writer->ahead);
+	pack_job_done(&writer->job);
+	packer_free(writer->packer);
 	for (size_t i = 0; i < writer->rows.count; i++)
 		free(writer->rows.at[i].at);
 	VEC_DONE(&writer->rows);
@@ -277,11 +278,7 @@ static void writer_free(struct writer *writer)
 	(void)sqlite3_finalize(writer->insert);
 	(void)sqlite3_finalize(writer->remove);
 	saved_done(&writer->saved);
-	free(writer->detail_numbers);
-	buf_done(&writer->blob);
-	buf_done(&writer->details);
-	free(writer->column);
-	free(writer->order);
+	free(writer->places);
 }
 
 void store_close(struct store *store)

@@ -1,7 +1,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
-#include <zlib.h>
 
 #include "base/mem.h"
 #include "store/writer.h"
@@ -13,6 +12,10 @@
  * the full chunk replaces later: a killed writer loses a second, and a file
  * that was closed well has no small chunks. Writing tails may take a tenth of
  * the time at most, so its interval stretches when much is in memory.
+ *
+ * Packing a chunk takes as long as reading it from a trace: once there is a full
+ * one, a thread packs them (pack_ahead.h), and this one inserts what it packed
+ * when the next is full.
  *
  * A recording of samples grows by a row a lane and second for an hour: writing
  * all that is in memory each time would cost more than the measuring. Its tails
@@ -39,127 +42,36 @@ static int begin(struct writer *writer, struct err *err)
 	return store_exec(writer->store, "BEGIN", err);
 }
 
-int writer_commit(struct writer *writer, struct err *err)
-{
-	int ret = begin(writer, err);
-
-	if (ret >= 0)
-		ret = tables_save(writer->store, &writer->saved, err);
-	if (ret >= 0)
-		ret = store_exec(writer->store, "COMMIT", err);
-	writer->in_transaction = false;
-	return ret;
-}
-
-/* writer->order: rows by start, stable. True if they lie in order already. */
-static bool sort_rows(struct writer *writer, const struct rows *rows, size_t width)
-{
-	uint32_t *order = writer->order;
-	uint32_t *to = order + writer->rows_max;
-	bool sorted = true;
-
-	for (size_t i = 1; sorted && i < rows->count; i++)
-		sorted = rows->at[(i - 1) * width] <= rows->at[i * width];
-	if (sorted || !layout_of(rows->kind)->sorted)
-		return true;
-	for (uint32_t i = 0; i < rows->count; i++)
-		order[i] = i;
-	/* Bottom-up merge sort: the rows are mostly runs in order. */
-	for (size_t run = 1; run < rows->count; run *= 2) {
-		uint32_t *swap;
-
-		for (size_t at = 0; at < rows->count; at += 2 * run) {
-			size_t mid = at + run < rows->count ? at + run : rows->count;
-			size_t end = mid + run < rows->count ? mid + run : rows->count;
-			size_t a = at, b = mid;
-
-			for (size_t out = at; out < end; out++) {
-				bool left =
-					a < mid && (b >= end || rows->at[order[a] * width] <=
-									rows->at[order[b] * width]);
-
-				to[out] = left ? order[a++] : order[b++];
-			}
-		}
-		swap = order;
-		order = to;
-		to = swap;
-	}
-	if (order != writer->order)
-		memcpy(writer->order, order, rows->count * sizeof(*order));
-	return false;
-}
-
-/* Replace detail ids by numbers into the chunk's own dictionary, whose texts
- * go to writer->details, each with a NUL behind it. 0 stays "none". */
-static void number_details(struct writer *writer, int64_t *column, size_t count)
+/* The texts of the details, by number into the job's. They change no more: a
+ * packing thread may look at them while others come. */
+static void look_up_details(struct writer *writer, const struct rows *rows, struct pack_job *job)
 {
 	const struct intern *details = writer->store->session->details;
-	size_t known = intern_count(details);
-	uint32_t next = 1;
-
-	if (known > writer->detail_room) {
-		writer->detail_room = known * 2;
-		writer->detail_numbers = mem_resize(writer->detail_numbers, known * 2 * 4);
-	}
-	memset(writer->detail_numbers, 0, known * 4);
-	buf_clear(&writer->details);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t id = (uint64_t)column[i] < known ? (uint32_t)column[i] : 0;
-
-		if (id && !writer->detail_numbers[id]) {
-			size_t len;
-			const char *text = intern_get(details, id, &len);
-
-			/* NUL ends a text in the dictionary. */
-			buf_add(&writer->details, text, strnlen(text, len));
-			buf_char(&writer->details, 0);
-			writer->detail_numbers[id] = next++;
-		}
-		column[i] = writer->detail_numbers[id];
-	}
-}
-
-static void encode(struct writer *writer, const struct rows *rows, struct chunk_head *head)
-{
-	const struct layout *layout = layout_of(rows->kind);
-	size_t width = (size_t)layout->count;
-	bool in_order = sort_rows(writer, rows, width);
-	int duration = layout_find(rows->kind, COL_duration);
+	size_t known = intern_count(details), width = (size_t)layout_of(rows->kind)->count;
 	int detail = layout_find(rows->kind, COL_detail);
 
-	buf_clear(&writer->blob);
-	buf_clear(&writer->details);
-	head->first_ns = INT64_MAX;
-	head->last_ns = INT64_MIN;
+	job->texts.count = 0;
+	if (detail < 0)
+		return;
+	if (known > writer->place_room) {
+		writer->place_room = known * 2;
+		writer->places = mem_resize(writer->places, known * 2 * 4);
+	}
+	memset(writer->places, 0, known * 4);
+	job->text_of = mem_resize(job->text_of, rows->count * sizeof(*job->text_of));
 	for (size_t i = 0; i < rows->count; i++) {
-		int64_t start = layout->sorted ? rows->at[i * width] : 0;
-		int64_t end = start;
+		uint64_t id = (uint64_t)rows->at[i * width + (size_t)detail];
+		struct str *text;
 
-		if (duration >= 0 &&
-		    __builtin_add_overflow(start, rows->at[i * width + (size_t)duration], &end))
-			end = start;
-		head->first_ns = start < head->first_ns ? start : head->first_ns;
-		head->last_ns = end > head->last_ns ? end : head->last_ns;
-		head->last_ns = start > head->last_ns ? start : head->last_ns;
+		if (id >= known)
+			id = 0;
+		if (id && !writer->places[id]) {
+			text = VEC_ADD(&job->texts);
+			text->at = intern_get(details, (uint32_t)id, &text->len);
+			writer->places[id] = (uint32_t)job->texts.count;
+		}
+		job->text_of[i] = writer->places[id];
 	}
-	for (int c = 0; c < layout->count; c++) {
-		const int64_t *from = rows->at + c;
-
-		for (size_t i = 0; in_order && i < rows->count; i++)
-			writer->column[i] = from[i * width];
-		for (size_t i = 0; !in_order && i < rows->count; i++)
-			writer->column[i] = from[writer->order[i] * width];
-		if (c == detail)
-			number_details(writer, writer->column, rows->count);
-		chunk_put(writer->store->codec, &writer->blob, layout_column_name(rows->kind, c),
-			  writer->column, rows->count, layout_is_double(rows->kind, c));
-	}
-	chunk_put_bytes(writer->store->codec, &writer->blob, "details", writer->details.at,
-			writer->details.len);
-	head->count = (uint32_t)rows->count;
-	head->bytes = (int64_t)writer->blob.len;
-	head->checksum = (uint32_t)crc32(0, (const Bytef *)writer->blob.at, (uInt)writer->blob.len);
 }
 
 static void release_rows(struct writer *writer, struct rows *rows)
@@ -170,23 +82,106 @@ static void release_rows(struct writer *writer, struct rows *rows)
 	rows->count = rows->room = 0;
 }
 
-/* The rows as the chunk with this id. */
-static int insert_chunk(struct writer *writer, const struct rows *rows, int64_t id, struct err *err)
+static void fill_job(struct writer *writer, const struct rows *rows, int64_t id,
+		     struct pack_job *job)
 {
-	struct chunk_head head = { 0 };
-	sqlite3_stmt *insert = writer->insert;
+	job->id = id;
+	job->kind = rows->kind;
+	job->lane = rows->lane;
+	job->rows = rows->at;
+	job->count = rows->count;
+	look_up_details(writer, rows, job);
+}
 
-	encode(writer, rows, &head);
-	(void)sqlite3_bind_int64(insert, 1, id);
-	(void)sqlite3_bind_text(insert, 2, layout_kind_name(rows->kind), -1, SQLITE_STATIC);
-	(void)sqlite3_bind_int64(insert, 3, rows->lane);
-	(void)sqlite3_bind_int64(insert, 4, head.first_ns);
-	(void)sqlite3_bind_int64(insert, 5, head.last_ns);
-	(void)sqlite3_bind_int64(insert, 6, head.count);
-	(void)sqlite3_bind_int64(insert, 7, head.checksum);
-	(void)sqlite3_bind_int64(insert, 8, head.bytes);
-	(void)sqlite3_bind_blob(insert, 9, writer->blob.at, (int)writer->blob.len, SQLITE_STATIC);
+static int insert_chunk(struct writer *writer, const struct pack_job *job, struct err *err)
+{
+	const struct chunk_head *head = &job->head;
+	sqlite3_stmt *insert = writer->insert;
+	int ret = begin(writer, err);
+
+	if (ret < 0)
+		return ret;
+	(void)sqlite3_bind_int64(insert, 1, head->rowid);
+	(void)sqlite3_bind_text(insert, 2, layout_kind_name(head->kind), -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(insert, 3, head->lane);
+	(void)sqlite3_bind_int64(insert, 4, head->first_ns);
+	(void)sqlite3_bind_int64(insert, 5, head->last_ns);
+	(void)sqlite3_bind_int64(insert, 6, head->count);
+	(void)sqlite3_bind_int64(insert, 7, head->checksum);
+	(void)sqlite3_bind_int64(insert, 8, head->bytes);
+	(void)sqlite3_bind_blob(insert, 9, job->blob.at, (int)job->blob.len, SQLITE_STATIC);
 	return store_step_done(writer->store, insert, err);
+}
+
+/* The rows as the chunk with this id; they stay. */
+static int pack_rows(struct writer *writer, const struct rows *rows, int64_t id, struct err *err)
+{
+	fill_job(writer, rows, id, &writer->job);
+	pack(writer->packer, &writer->job);
+	return insert_chunk(writer, &writer->job, err);
+}
+
+/* One chunk that the thread has packed: 1; 0: there is none. */
+static int take_packed(struct writer *writer, bool wait, struct err *err)
+{
+	const struct pack_job *job = pack_ahead_take(writer->ahead, wait);
+	int ret = job && job->count ? insert_chunk(writer, job, err) : 0;
+
+	return ret < 0 ? ret : job != NULL;
+}
+
+/* All of them. */
+static int drain(struct writer *writer, struct err *err)
+{
+	int ret = 1;
+
+	while (writer->ahead && ret > 0)
+		ret = take_packed(writer, true, err);
+	return ret < 0 ? ret : 0;
+}
+
+int writer_commit(struct writer *writer, struct err *err)
+{
+	int ret = drain(writer, err);
+
+	if (ret >= 0)
+		ret = begin(writer, err);
+	if (ret >= 0)
+		ret = tables_save(writer->store, &writer->saved, err);
+	if (ret >= 0)
+		ret = store_exec(writer->store, "COMMIT", err);
+	writer->in_transaction = false;
+	return ret;
+}
+
+/* What is packed meanwhile is inserted first: chunks lie in the file as they
+ * were filled. */
+static int wait_room(struct writer *writer, size_t bytes, struct pack_job **ret_job,
+		     struct err *err)
+{
+	int ret = 1;
+
+	while (ret > 0)
+		ret = take_packed(writer, false, err);
+	while (ret >= 0 && !(*ret_job = pack_ahead_room(writer->ahead, bytes)))
+		ret = take_packed(writer, true, err);
+	return ret < 0 ? ret : 0;
+}
+
+/* The rows to the thread, with their memory. */
+static int give_rows(struct writer *writer, struct rows *rows, int64_t id, struct err *err)
+{
+	size_t bytes = rows->room * (size_t)layout_of(rows->kind)->count * 8;
+	struct pack_job *job;
+	int ret = wait_room(writer, bytes, &job, err);
+
+	if (ret < 0)
+		return ret;
+	fill_job(writer, rows, id, job);
+	pack_ahead_give(writer->ahead, bytes);
+	rows->at = NULL;
+	release_rows(writer, rows);
+	return 0;
 }
 
 /* Just what the file has not yet. */
@@ -201,7 +196,7 @@ static int write_small_tail(struct writer *writer, struct rows *rows, struct err
 	rows->small[rows->small_count++] = id;
 	rows->written = rows->count;
 	rows->dirty = false;
-	return insert_chunk(writer, &added, id, err);
+	return pack_rows(writer, &added, id, err);
 }
 
 static int remove_small_tails(struct writer *writer, struct rows *rows, struct err *err)
@@ -216,52 +211,85 @@ static int remove_small_tails(struct writer *writer, struct rows *rows, struct e
 	return ret;
 }
 
-/* Write the rows as a chunk, in place of their tails if there are some. */
-static int write_chunk(struct writer *writer, struct rows *rows, bool is_tail, struct err *err)
+/* A full chunk is the first sign that there is much to come. */
+static void start_thread(struct writer *writer, const struct rows *rows)
 {
-	int ret = begin(writer, err);
+	if (writer->ahead_tried || writer->recording || rows->count < writer->rows_max)
+		return;
+	writer->ahead_tried = true;
+	writer->ahead = pack_ahead_start(writer->rows_max);
+}
 
-	if (ret >= 0 && !rows->count && !is_tail)
-		release_rows(writer, rows);
-	if (ret < 0 || !rows->count)
-		return ret;
-	if (is_tail && writer->recording && rows->small_count < SMALL_TAILS)
+static int write_tail(struct writer *writer, struct rows *rows, struct err *err)
+{
+	int ret;
+
+	if (writer->recording && rows->small_count < SMALL_TAILS)
 		return write_small_tail(writer, rows, err);
 	if (!rows->tail)
 		rows->tail = writer->next_rowid++;
-	ret = insert_chunk(writer, rows, rows->tail, err);
+	ret = pack_rows(writer, rows, rows->tail, err);
 	if (ret >= 0)
 		ret = remove_small_tails(writer, rows, err);
 	rows->dirty = false;
 	rows->written = rows->count;
-	if (ret < 0 || is_tail)
+	return ret;
+}
+
+/* Write the rows as a chunk, in place of their tails if there are some. */
+static int write_chunk(struct writer *writer, struct rows *rows, struct err *err)
+{
+	bool full = rows->count == writer->rows_max;
+	int64_t id = rows->tail;
+	int ret;
+
+	if (!rows->count) {
+		release_rows(writer, rows);
+		return 0;
+	}
+	start_thread(writer, rows);
+	if (!id)
+		id = writer->next_rowid++;
+	if (writer->ahead)
+		ret = give_rows(writer, rows, id, err);
+	else
+		ret = pack_rows(writer, rows, id, err);
+	if (ret >= 0)
+		ret = remove_small_tails(writer, rows, err);
+	if (ret < 0)
 		return ret;
+	rows->dirty = false;
 	rows->tail = 0;
 	rows->written = 0;
 	/* A lane that filled a chunk will fill the next: it keeps its memory. */
-	if (rows->count == writer->rows_max && writer->bytes <= writer->budget_bytes) {
+	rows->full = full;
+	if (full && !writer->ahead && writer->bytes <= writer->budget_bytes)
 		rows->count = 0;
-		return 0;
-	}
-	release_rows(writer, rows);
+	else
+		release_rows(writer, rows);
 	return 0;
 }
 
 /* Once nothing in memory refers to them, the details can go. */
 int writer_write_all(struct writer *writer, struct err *err)
 {
+	struct session *session = writer->store->session;
+	struct pack_job *job;
 	int ret = 0;
 
 	for (size_t i = 0; ret >= 0 && i < writer->rows.count; i++)
-		ret = write_chunk(writer, &writer->rows.at[i], false, err);
-	if (ret >= 0) {
-		struct session *session = writer->store->session;
-
+		ret = write_chunk(writer, &writer->rows.at[i], err);
+	if (ret >= 0 && writer->ahead)
+		ret = wait_room(writer, 0, &job, err);
+	if (ret < 0)
+		return ret;
+	if (writer->ahead)
+		pack_ahead_give_texts(writer->ahead, session->details);
+	else
 		intern_free(session->details);
-		session->details = intern_new();
-		session->details_generation++;
-	}
-	return ret;
+	session->details = intern_new();
+	session->details_generation++;
+	return 0;
 }
 
 static int write_largest(struct writer *writer, struct err *err)
@@ -278,7 +306,7 @@ static int write_largest(struct writer *writer, struct err *err)
 			largest = i;
 		}
 	}
-	return size ? write_chunk(writer, &writer->rows.at[largest], false, err) : 0;
+	return size ? write_chunk(writer, &writer->rows.at[largest], err) : 0;
 }
 
 int writer_write_tails(struct writer *writer, struct err *err)
@@ -288,8 +316,8 @@ int writer_write_tails(struct writer *writer, struct err *err)
 	int ret = 0;
 
 	for (size_t i = 0; ret >= 0 && i < writer->rows.count; i++) {
-		if (writer->rows.at[i].dirty)
-			ret = write_chunk(writer, &writer->rows.at[i], true, err);
+		if (writer->rows.at[i].dirty && writer->rows.at[i].count)
+			ret = write_tail(writer, &writer->rows.at[i], err);
 	}
 	if (ret >= 0)
 		ret = writer_commit(writer, err);
@@ -321,7 +349,7 @@ static int settle_up(struct writer *writer, struct rows *rows, struct err *err)
 	int ret = 0;
 
 	if (rows->count == writer->rows_max)
-		ret = write_chunk(writer, rows, false, err);
+		ret = write_chunk(writer, rows, err);
 	while (ret >= 0 && writer->bytes > writer->budget_bytes)
 		ret = write_largest(writer, err);
 	if (ret >= 0 && intern_bytes(writer->store->session->details) > DETAIL_BYTES_MAX)
@@ -342,9 +370,9 @@ static int64_t *new_row(struct writer *writer, struct rows *rows)
 	if (rows->count == rows->room) {
 		size_t room = rows->room ? rows->room * 8 : writer->recording ? 8 : 64;
 
-		if (room > writer->rows_max)
+		if (room > writer->rows_max ||
+		    (rows->full && writer->bytes < writer->budget_bytes / 2))
 			room = writer->rows_max;
-
 		writer->bytes += (room - rows->room) * width * 8;
 		rows->at = mem_resize(rows->at, room * width * 8);
 		rows->room = room;

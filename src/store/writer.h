@@ -1,12 +1,12 @@
 /*
  * writer.h - the state of a profile that is being written. Internal to store/.
  *
- * store_write.c collects events and writes chunks; store_file.c makes, locks,
- * finishes and gives up the file.
+ * store_write.c collects events and writes chunks, pack.c packs them,
+ * store_file.c makes, locks, finishes and gives up the file.
  */
 #pragma once
 
-#include "store/internal.h"
+#include "store/pack_ahead.h"
 
 /* Small tails that stand before they are made one (recordings). */
 enum { SMALL_TAILS = 16 };
@@ -18,6 +18,7 @@ struct rows {
 	size_t count, room;
 	int64_t tail; /* rowid of the tail chunk in the file; 0: none */
 	bool dirty;   /* has rows that the tails have not */
+	bool full;    /* the last chunk was a full one */
 	/* of a recording: rows that are in the file, and chunks of the last of them */
 	size_t written;
 	int64_t small[SMALL_TAILS];
@@ -41,12 +42,13 @@ struct writer {
 	uint32_t events_to_clock;
 	bool in_transaction;
 	bool finished;
-	int64_t *column;
-	uint32_t *order;
-	struct buf blob, details;
-	/* by id in session->details: the number in the chunk being written */
-	uint32_t *detail_numbers;
-	size_t detail_room;
+	struct packer *packer;
+	struct pack_job job; /* the packer's; its rows are somebody else's */
+	struct pack_ahead *ahead;
+	bool ahead_tried;
+	/* by id in session->details: the place in the job's texts */
+	uint32_t *places;
+	size_t place_room;
 };
 
 extern const struct sink_ops writer_ops;
