@@ -56,6 +56,13 @@ struct kineto_cached {
 	uint32_t id;
 };
 
+/* The text itself, too: looking it up is a cache miss for each event. */
+struct kineto_cached_name {
+	uint64_t hash;
+	const char *at;
+	uint32_t len, id;
+};
+
 enum { KINETO_NAME_CACHE = 1 << 14, KINETO_KEY_CACHE = 1 << 12, KINETO_TRACK_CACHE = 1 << 6 };
 
 struct kineto {
@@ -78,7 +85,7 @@ struct kineto {
 	struct map pid_index;
 	size_t open_count; /* in all tracks */
 
-	struct kineto_cached names[KINETO_NAME_CACHE];
+	struct kineto_cached_name names[KINETO_NAME_CACHE];
 	struct kineto_cached keys[KINETO_KEY_CACHE];
 	struct buf text;
 

@@ -8,8 +8,7 @@ enum { OPEN_MAX_TRACK = 4096, OPEN_MAX = 65536 };
 uint32_t kineto_text(struct kineto *k, struct str raw, bool escaped)
 {
 	uint64_t hash;
-	struct kineto_cached *cached;
-	const char *known;
+	struct kineto_cached_name *cached;
 	size_t len;
 
 	if (!raw.len)
@@ -21,13 +20,12 @@ uint32_t kineto_text(struct kineto *k, struct str raw, bool escaped)
 	}
 	hash = hash_bytes(raw.at, raw.len, k->seed);
 	cached = &k->names[hash % KINETO_NAME_CACHE];
-	if (cached->hash == hash) {
-		known = intern_get(k->session->strings, cached->id, &len);
-		if (len == raw.len && !memcmp(known, raw.at, len))
-			return cached->id;
-	}
+	if (cached->hash == hash && cached->len == raw.len && !memcmp(cached->at, raw.at, raw.len))
+		return cached->id;
 	cached->hash = hash;
 	cached->id = session_string(k->session, raw.at, raw.len);
+	cached->at = intern_get(k->session->strings, cached->id, &len);
+	cached->len = (uint32_t)len;
 	return cached->id;
 }
 

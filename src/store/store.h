@@ -20,7 +20,8 @@
  * chunk. A chunk that does not check out is counted in store_damage and
  * skipped. ERR_FORMAT: no profile; ERR_UNSUPPORTED: a newer major version.
  *
- * Not thread safe: one store, one thread.
+ * Not thread safe: one store, one thread. A large import has one more, which
+ * packs chunks and is gone with store_finish, store_close or store_discard.
  */
 #pragma once
 

@@ -123,7 +123,9 @@ static int create(const char *path, bool recording, struct store **ret_store, st
 	ret = take_part(writer, err);
 	if (ret < 0)
 		return ret;
-	if (sqlite3_open_v2(writer->part, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+	/* One thread uses it: no locks for each value of each row. */
+	if (sqlite3_open_v2(writer->part, &store->db,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
 			    NULL) != SQLITE_OK)
 		ret = store_sql_error(store, err);
 	if (ret >= 0)
@@ -232,6 +234,8 @@ int store_finish(struct store *store, struct err *err)
 	}
 	if (ret >= 0)
 		ret = writer_commit(writer, err);
+	pack_ahead_stop(writer->ahead);
+	writer->ahead = NULL;
 	(void)sqlite3_finalize(writer->insert);
 	(void)sqlite3_finalize(writer->remove);
 	writer->insert = writer->remove = NULL;

@@ -127,7 +127,8 @@ static int open_database(struct store *store, bool immutable, bool salvage, stru
 	(void)sqlite3_close(store->db);
 	store->db = NULL;
 	file_uri(store->path, immutable, &uri);
-	ret = sqlite3_open_v2(uri.at, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	ret = sqlite3_open_v2(uri.at, &store->db,
+			      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	buf_done(&uri);
 	if (ret != SQLITE_OK)
 		return store_sql_error(store, err);

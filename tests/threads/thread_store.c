@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "store/store.h"
 
-enum { EVENTS = 500000, NAMES = 50000, TEXT_LEN = 120 };
+enum { EVENTS = 300000, NAMES = 50000, TEXT_LEN = 120 };
 
 static void fill_session(struct session *session)
 {
@@ -114,7 +114,7 @@ int main(void)
 	failed |= store_finish(store, NULL) < 0;
 	store_close(store);
 	failed |= check(path, sum);
-	for (uint32_t stop = 130000; stop < EVENTS / 2; stop += 40000) {
+	for (uint32_t stop = 140000; stop < EVENTS; stop += 60000) {
 		store = start(path);
 		(void)push(store, 0, stop);
 		store_discard(store);
