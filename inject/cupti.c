@@ -58,7 +58,7 @@ static void *open_library(void)
 					     "/usr/local/cuda/lib64/libcupti.so",
 					     "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so" };
 	struct loaded loaded = { 0 };
-	const char *asked = getenv("SONDE_CUPTI");
+	const char *asked = secure_getenv("SONDE_CUPTI");
 	void *handle = NULL;
 
 	dl_iterate_phdr(look_at, &loaded);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "inject/nvtx.h"
@@ -24,58 +22,7 @@
 EXPORT int InitializeInjection(void);
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 
-struct inject *inject_state;
-
 static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread uint8_t inside __attribute__((tls_model("initial-exec")));
-static __thread uint32_t thread_id __attribute__((tls_model("initial-exec")));
-static __thread uint32_t thread_of __attribute__((tls_model("initial-exec")));
-
-/* [hot] */
-struct hook hook_enter(void)
-{
-	struct hook hook = { NULL, errno };
-	struct inject *inject = inject_state;
-
-	if (!inject)
-		return hook;
-	hook.segment = atomic_load_explicit(&inject->segment, memory_order_acquire);
-	if (hook.segment && inside) {
-		atomic_fetch_add_explicit(&hook.segment->counts.slots_nested, 1,
-					  memory_order_relaxed);
-		hook.segment = NULL;
-	} else if (hook.segment) {
-		inside = 1;
-	}
-	return hook;
-}
-
-/* [hot] */
-void hook_leave(struct hook *hook)
-{
-	if (hook->segment)
-		inside = 0;
-	errno = hook->saved_errno;
-}
-
-/* [hot] */
-uint64_t inject_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* [hot] A forked child keeps its parent's thread-local values: the pid tells. */
-uint32_t inject_thread(void)
-{
-	if (thread_of != inject_state->pid || !thread_id) {
-		thread_id = (uint32_t)syscall(SYS_gettid);
-		thread_of = inject_state->pid;
-	}
-	return thread_id;
-}
 
 void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t detail)
 {
@@ -127,7 +74,7 @@ static uint64_t start_ticks(void)
 
 static uint32_t number_from(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 	const char *end;
 	uint64_t number;
 
@@ -144,7 +91,7 @@ static void read_options(struct inject *inject)
 		TRACE_LIST(X)
 #undef X
 	};
-	const char *at = getenv(SEGMENT_OPTIONS_ENV);
+	const char *at = secure_getenv(SEGMENT_OPTIONS_ENV);
 
 	while (at && *at) {
 		size_t len = strcspn(at, ",");
@@ -233,7 +180,7 @@ static void fill_head(struct segment *segment, const struct inject *inject)
 /* [setup] Claims a segment the first time; true if we have one. */
 static bool set_up(void)
 {
-	const char *path = getenv(SEGMENT_ENV);
+	const char *path = secure_getenv(SEGMENT_ENV);
 	struct inject *inject;
 	struct segment *segment;
 	int file;
