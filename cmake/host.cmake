@@ -1,0 +1,61 @@
+# Programs that libsonde-inject.so is loaded into (tests/inject), on puppets of
+# the driver and of CUPTI: nothing of it is sanitized, as others' programs aren't.
+set(HOST_DIR ${CMAKE_BINARY_DIR}/tests/inject)
+function(plain target)
+	target_include_directories(${target} PRIVATE tests src)
+	target_compile_options(${target} PRIVATE -fno-sanitize=all -Wno-missing-prototypes)
+	target_link_options(${target} PRIVATE -fno-sanitize=all)
+	set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${HOST_DIR}
+		RUNTIME_OUTPUT_DIRECTORY ${HOST_DIR} BUILD_RPATH ${HOST_DIR})
+	add_dependencies(tests ${target})
+endfunction()
+
+add_library(puppet_cuda SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cuda.c)
+plain(puppet_cuda)
+target_link_libraries(puppet_cuda PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(puppet_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
+
+# `old`: without what sonde can do without, by its soname of 12.x.
+function(puppet_cupti target number folder)
+	add_library(${target} SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cupti.c
+		tests/fake/puppet_samples.c)
+	plain(${target})
+	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+	target_link_options(${target} PRIVATE ${ARGN})
+	set_target_properties(${target} PROPERTIES OUTPUT_NAME cupti SUFFIX .so.${number}
+		LIBRARY_OUTPUT_DIRECTORY ${folder})
+endfunction()
+puppet_cupti(puppet_cupti 13 ${HOST_DIR})
+puppet_cupti(puppet_cupti_old 12 ${HOST_DIR}/old
+	-Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/fake/cupti_old.map)
+
+add_library(other_tool MODULE EXCLUDE_FROM_ALL tests/inject/other_tool.c)
+plain(other_tool)
+
+find_path(NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
+file(GLOB host_sources CONFIGURE_DEPENDS tests/inject/host*.c)
+list(FILTER host_sources EXCLUDE REGEX "host_cupti\\.c$")
+add_executable(host EXCLUDE_FROM_ALL ${host_sources})
+plain(host)
+target_link_libraries(host PRIVATE puppet_cuda Threads::Threads ${CMAKE_DL_LIBS})
+if(NVTX_INCLUDE)
+	target_include_directories(host SYSTEM PRIVATE ${NVTX_INCLUDE})
+endif()
+add_executable(host_cupti EXCLUDE_FROM_ALL tests/inject/host_cupti.c)
+plain(host_cupti)
+target_link_libraries(host_cupti PRIVATE puppet_cupti puppet_cuda)
+
+# tests/inject/check.py names its cases.
+if(PYTHON3 AND TARGET sonde)
+	add_dependencies(tests sonde-inject)
+	execute_process(COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/inject/check.py --list
+		OUTPUT_VARIABLE host_cases OUTPUT_STRIP_TRAILING_WHITESPACE)
+	string(REPLACE "\n" ";" host_cases "${host_cases}")
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+		${CMAKE_SOURCE_DIR}/tests/inject/check.py)
+	foreach(case ${host_cases})
+		add_test(NAME inject_${case} COMMAND ${PYTHON3}
+			${CMAKE_SOURCE_DIR}/tests/inject/check.py $<TARGET_FILE:sonde> ${HOST_DIR} ${case})
+		set_tests_properties(inject_${case} PROPERTIES SKIP_RETURN_CODE 77)
+	endforeach()
+endif()

@@ -1,0 +1,104 @@
+/*
+ * puppet_cuda.h - puppets of NVIDIA's driver and of its tracing library.
+ *
+ * libcuda.so.1 (puppet_cuda.c) has the few functions that the host programs of
+ * tests/inject call. Its cuInit loads CUDA_INJECTION64_PATH as the driver's does.
+ * Work is done at once; kernels of a stream follow each other in time.
+ *
+ * libcupti.so.13 (puppet_cupti.c) is told by libcuda of what happens, and makes
+ * records of it. PUPPET_CUPTI says how it behaves, words joined by ',':
+ *
+ *	version=N    what cuptiGetVersion gives; below 130000 records are those of 12.x
+ *	worker       full buffers are handed over by a thread of its own
+ *	one-buffer   one buffer for all threads (12.x without the attribute)
+ *	subscribed   somebody else is subscribed already
+ *	no-stamp     no timestamp callback: times are CLOCK_REALTIME
+ *	hang-exit    a forced flush never returns once exit has begun
+ *	register=N   cuptiActivityRegisterCallbacks fails with N
+ *	pc-enable=N, pc-data=N   these fail with N (35: no rights; 8: no memory)
+ *	pc-late      samples come with Disable only
+ *
+ * libcupti.so.12 in the folder `old` is the same without the functions that
+ * sonde can do without.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum puppet_what {
+	PUPPET_API,
+	PUPPET_KERNEL,
+	PUPPET_COPY,
+	PUPPET_SET,
+	PUPPET_MEMORY,
+	PUPPET_SYNC,
+	PUPPET_CONTEXT,
+	PUPPET_STREAM,
+	PUPPET_MODULE,
+};
+
+/* Times: CLOCK_MONOTONIC. */
+struct puppet_event {
+	enum puppet_what what;
+	uint32_t domain, cbid, correlation, thread; /* of a call: 1 driver, 2 runtime */
+	uint32_t begin; /* of a call: entered; of a context, stream or module: made */
+	uint64_t start, end;
+	uint32_t context_id, stream_id, module_id;
+	void *context, *stream;
+	const char *name;
+	int32_t grid[3], block[3], shared;
+	uint64_t bytes, address;
+	uint8_t copy, from, to;
+};
+
+typedef void puppet_tool(const struct puppet_event *event);
+/* By libcupti; NULL: nobody listens any more. */
+void puppet_attach(puppet_tool *tool);
+
+/* X(cbid, name): calls that the puppet makes, with the numbers that CUPTI has. */
+#define PUPPET_DRIVER_CALLS(X)      \
+	X(1, cuInit)                \
+	X(17, cuCtxSynchronize)     \
+	X(27, cuModuleLoadData)     \
+	X(30, cuModuleUnload)       \
+	X(119, cuStreamCreate)      \
+	X(124, cuStreamSynchronize) \
+	X(127, cuStreamDestroy)     \
+	X(243, cuMemAlloc_v2)       \
+	X(245, cuMemFree_v2)        \
+	X(249, cuMemsetD8_v2)       \
+	X(276, cuMemcpyHtoD_v2)     \
+	X(278, cuMemcpyDtoH_v2)     \
+	X(307, cuLaunchKernel)      \
+	X(311, cuProfilerStart)     \
+	X(312, cuProfilerStop)
+
+#define PUPPET_RUNTIME_CALLS(X)             \
+	X(31, cudaMemcpy_v3020)             \
+	X(165, cudaDeviceSynchronize_v3020) \
+	X(211, cudaLaunchKernel_v7000)
+
+/* The driver's and the runtime's functions; results as theirs, 0 good. */
+int cuInit(unsigned int flags);
+int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device);
+int cuCtxDestroy_v2(void *context);
+int cuCtxSynchronize(void);
+int cuModuleLoadData(void **ret_module, const void *image);
+int cuModuleUnload(void *module);
+int cuModuleGetFunction(void **ret_function, void *module, const char *name);
+int cuLaunchKernel(const void *function, unsigned int gx, unsigned int gy, unsigned int gz,
+		   unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+		   void *stream, void **params, void **extra);
+int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes);
+int cuMemFree_v2(uint64_t address);
+int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes);
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes);
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes);
+int cuStreamCreate(void **ret_stream, unsigned int flags);
+int cuStreamDestroy_v2(void *stream);
+int cuStreamSynchronize(void *stream);
+int cuProfilerStart(void);
+int cuProfilerStop(void);
+int cudaLaunchKernel(const void *function);
+int cudaDeviceSynchronize(void);

@@ -1,0 +1,594 @@
+/* puppet_cupti.c - CUPTI's puppet: activity records and callbacks. See puppet_cuda.h. */
+#include "fake/puppet_cupti.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake/puppet_cuda.h"
+
+typedef void asked_fn(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_records);
+typedef void done_fn(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+typedef void callback_fn(void *user, uint32_t domain, uint32_t cbid, const void *data);
+
+enum { KINDS = 64, CBIDS = 600, QUEUE = 1024, LANES = 512 };
+
+/* A buffer that is being filled: of one thread, or of all. */
+struct lane {
+	uint32_t thread;
+	uint8_t *buffer;
+	size_t bytes, valid;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, idle = PTHREAD_COND_INITIALIZER;
+static int pid; /* that lock belongs to */
+static bool kinds[KINDS];
+static bool apis[3][CBIDS];
+static bool callbacks[4][CBIDS];
+static asked_fn *asked;
+static done_fn *done;
+static callback_fn *callback;
+static void *callback_user;
+static struct lane lanes[LANES], queue[QUEUE];
+static size_t lane_count, queued, delivered;
+static bool has_worker;
+static int64_t clock_offset_ns;
+static _Atomic size_t dropped;
+static _Atomic bool leaving;
+
+uint32_t puppet_word(const char *name)
+{
+	const char *at = getenv("PUPPET_CUPTI");
+	size_t len = strlen(name);
+
+	while (at && *at) {
+		size_t word = strcspn(at, ",");
+
+		if (word >= len && !memcmp(at, name, len) && (word == len || at[len] == '='))
+			return word == len ? 1 : (uint32_t)strtoul(at + len + 1, NULL, 10);
+		at += word + (at[word] == ',');
+	}
+	return 0;
+}
+
+static uint32_t version(void)
+{
+	uint32_t asked_for = puppet_word("version");
+
+	return asked_for ? asked_for : 130001;
+}
+
+/* Sizes of records in CUDA 13.0, and in 12.x where they were smaller. */
+static size_t bytes_of(uint32_t kind)
+{
+	bool old = version() < 130000;
+
+	switch (kind) {
+	case CUPTI_KIND_CONCURRENT_KERNEL:
+		return old ? 208 : 216;
+	case CUPTI_KIND_MEMCPY:
+		return old ? 88 : 96;
+	case CUPTI_KIND_MEMSET:
+		return 88;
+	case CUPTI_KIND_SYNCHRONIZATION:
+		return old ? 40 : 56;
+	case CUPTI_KIND_MEMORY2:
+		return old ? 120 : 128;
+	case CUPTI_KIND_DEVICE:
+		return old ? 176 : 184;
+	case CUPTI_KIND_CONTEXT:
+		return old ? 16 : 32;
+	case CUPTI_KIND_STREAM:
+		return 24;
+	default:
+		return 40;
+	}
+}
+
+/* Hands a buffer over; the lock is not held while the tool's function runs. */
+static void hand_over(struct lane lane)
+{
+	if (has_worker) {
+		if (queued - delivered < QUEUE)
+			queue[queued++ % QUEUE] = lane;
+		pthread_cond_signal(&work);
+		return;
+	}
+	pthread_mutex_unlock(&lock);
+	done(NULL, 0, lane.buffer, lane.bytes, lane.valid);
+	pthread_mutex_lock(&lock);
+}
+
+static void *worker(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		struct lane lane;
+
+		while (delivered == queued) {
+			pthread_cond_broadcast(&idle);
+			pthread_cond_wait(&work, &lock);
+		}
+		lane = queue[delivered % QUEUE];
+		pthread_mutex_unlock(&lock);
+		done(NULL, 0, lane.buffer, lane.bytes, lane.valid);
+		pthread_mutex_lock(&lock);
+		delivered++;
+	}
+	return NULL;
+}
+
+static struct lane *lane_of(uint32_t thread)
+{
+	if (version() < 130000 && puppet_word("one-buffer"))
+		thread = 0;
+	for (size_t i = 0; i < lane_count; i++) {
+		if (lanes[i].thread == thread)
+			return &lanes[i];
+	}
+	if (lane_count == LANES)
+		return &lanes[0];
+	lanes[lane_count].thread = thread;
+	return &lanes[lane_count++];
+}
+
+static bool enabled(uint32_t kind)
+{
+	return kind < KINDS && kinds[kind];
+}
+
+/* A child that was forked while somebody held the lock must not wait for it. */
+static bool enter(void)
+{
+	if (pid != getpid())
+		return pthread_mutex_trylock(&lock) == 0;
+	pthread_mutex_lock(&lock);
+	return true;
+}
+
+/* A record whose first `used` bytes are at `record`. */
+static void append(uint32_t kind, const void *record, size_t used, uint32_t thread)
+{
+	size_t bytes = bytes_of(kind);
+	struct lane *lane;
+
+	if (!asked || !enter())
+		return;
+	lane = lane_of(thread);
+	if (lane->buffer && lane->bytes - lane->valid < bytes) {
+		struct lane full = *lane;
+
+		lane->buffer = NULL;
+		hand_over(full);
+	}
+	if (!lane->buffer) {
+		uint8_t *buffer = NULL;
+		size_t size = 0, most = 0;
+
+		pthread_mutex_unlock(&lock);
+		asked(&buffer, &size, &most);
+		pthread_mutex_lock(&lock);
+		if (lane->buffer) { /* one buffer for all: another thread was faster */
+			struct lane spare = { .buffer = buffer, .bytes = size };
+
+			if (buffer)
+				hand_over(spare);
+		} else {
+			lane->buffer = buffer;
+			lane->bytes = size;
+			lane->valid = 0;
+		}
+	}
+	if (!lane->buffer || lane->bytes - lane->valid < bytes) {
+		atomic_fetch_add(&dropped, 1);
+	} else {
+		memset(lane->buffer + lane->valid, 0, bytes);
+		memcpy(lane->buffer + lane->valid, record, used < bytes ? used : bytes);
+		lane->valid += bytes;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t stamp(uint64_t ns)
+{
+	return ns + (uint64_t)clock_offset_ns;
+}
+
+static void put_api(const struct puppet_event *event)
+{
+	struct cupti_api record = { .kind = event->domain == 1 ? CUPTI_KIND_DRIVER
+							       : CUPTI_KIND_RUNTIME };
+
+	if (callbacks[event->domain][event->cbid] && callback) {
+		struct cupti_callback call = { .site = !event->begin,
+					       .correlation = event->correlation };
+
+		callback(callback_user, event->domain, event->cbid, &call);
+	}
+	if (event->begin || !(enabled(record.kind) || apis[event->domain][event->cbid]))
+		return;
+	record.cbid = event->cbid;
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.process = (uint32_t)getpid();
+	record.thread = event->thread;
+	record.correlation = event->correlation;
+	append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_kernel(const struct puppet_event *event)
+{
+	struct cupti_kernel record = { .kind = CUPTI_KIND_CONCURRENT_KERNEL, .registers = 32 };
+
+	puppet_sampled(event->context, event->name);
+	if (!enabled(record.kind))
+		return;
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.context = event->context_id;
+	record.stream = event->stream_id;
+	memcpy(record.grid, event->grid, sizeof(record.grid));
+	memcpy(record.block, event->block, sizeof(record.block));
+	record.dynamic_shared = event->shared;
+	record.correlation = event->correlation;
+	record.name = (uint64_t)(uintptr_t)event->name;
+	append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_copy(const struct puppet_event *event)
+{
+	struct cupti_memcpy record = { .kind = CUPTI_KIND_MEMCPY };
+
+	record.copy = event->copy;
+	record.from = event->from;
+	record.to = event->to;
+	record.bytes = event->bytes;
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.context = event->context_id;
+	record.stream = event->stream_id;
+	record.correlation = event->correlation;
+	if (enabled(record.kind))
+		append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_set(const struct puppet_event *event)
+{
+	struct cupti_memset record = { .kind = CUPTI_KIND_MEMSET, .memory = 3 };
+
+	record.bytes = event->bytes;
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.context = event->context_id;
+	record.stream = event->stream_id;
+	record.correlation = event->correlation;
+	if (enabled(record.kind))
+		append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_memory(const struct puppet_event *event)
+{
+	struct cupti_memory record = { .kind = CUPTI_KIND_MEMORY2, .memory = 3 };
+
+	record.operation = event->begin ? 1 : 2;
+	record.address = event->address;
+	record.bytes = event->bytes;
+	record.time = stamp(event->start);
+	record.process = (uint32_t)getpid();
+	record.context = event->context_id;
+	record.correlation = event->correlation;
+	if (enabled(record.kind))
+		append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_sync(const struct puppet_event *event)
+{
+	struct cupti_sync record = { .kind = CUPTI_KIND_SYNCHRONIZATION, .type = 4 };
+
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.context = event->context_id;
+	record.stream = UINT32_MAX;
+	record.correlation = event->correlation;
+	if (enabled(record.kind))
+		append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_device(const struct puppet_event *event)
+{
+	struct cupti_context context = { .kind = CUPTI_KIND_CONTEXT };
+	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE };
+
+	device.memory_bytes = (uint64_t)80 << 30;
+	device.sms = 132;
+	device.warp_threads = 32;
+	device.warps_per_sm = 64;
+	device.cc_major = 9;
+	memset(device.uuid, 0xab, sizeof(device.uuid));
+	device.name = (uint64_t)(uintptr_t) "Puppet H200";
+	context.context = event->context_id;
+	if (enabled(CUPTI_KIND_DEVICE))
+		append(CUPTI_KIND_DEVICE, &device, sizeof(device), event->thread);
+	if (enabled(CUPTI_KIND_CONTEXT))
+		append(CUPTI_KIND_CONTEXT, &context, sizeof(context), event->thread);
+}
+
+static void put_resource(const struct puppet_event *event)
+{
+	struct cupti_module module = { event->module_id, event->bytes, event->name };
+	struct cupti_resource resource = { event->context, event->stream, &module };
+	uint32_t cbid = event->begin ? CUPTI_MODULE_LOADED : CUPTI_MODULE_UNLOAD;
+
+	if (event->what == PUPPET_CONTEXT) {
+		cbid = event->begin ? CUPTI_CONTEXT_CREATED : CUPTI_CONTEXT_DESTROY;
+		if (event->begin)
+			put_device(event);
+	} else if (event->what == PUPPET_STREAM) {
+		cbid = event->begin ? CUPTI_STREAM_CREATED : CUPTI_STREAM_DESTROY;
+	}
+	if (callbacks[CUPTI_DOMAIN_RESOURCE][cbid] && callback)
+		callback(callback_user, CUPTI_DOMAIN_RESOURCE, cbid, &resource);
+}
+
+static void listen(const struct puppet_event *event)
+{
+	static void (*const put[])(const struct puppet_event *) = {
+		[PUPPET_API] = put_api,          [PUPPET_KERNEL] = put_kernel,
+		[PUPPET_COPY] = put_copy,        [PUPPET_SET] = put_set,
+		[PUPPET_MEMORY] = put_memory,    [PUPPET_SYNC] = put_sync,
+		[PUPPET_CONTEXT] = put_resource, [PUPPET_STREAM] = put_resource,
+		[PUPPET_MODULE] = put_resource,
+	};
+
+	put[event->what](event);
+}
+
+static void leave(void)
+{
+	atomic_store(&leaving, true);
+}
+
+static int64_t epoch_offset(void)
+{
+	struct timespec real, steady;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	return (int64_t)(real.tv_sec - steady.tv_sec) * 1000000000 + real.tv_nsec - steady.tv_nsec;
+}
+
+static void attach(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void (*attach_to)(puppet_tool *) = NULL;
+
+	if (driver)
+		*(void **)(void *)&attach_to = dlsym(driver, "puppet_attach");
+	if (attach_to)
+		attach_to(listen);
+	if (!pid)
+		clock_offset_ns = epoch_offset();
+	pid = getpid();
+	(void)atexit(leave);
+}
+
+uint32_t cuptiGetVersion(uint32_t *ret_version)
+{
+	*ret_version = version();
+	return 0;
+}
+
+uint32_t cuptiSubscribe(void **ret_subscriber, callback_fn *new_callback, void *user)
+{
+	if (callback || puppet_word("subscribed"))
+		return CUPTI_RESULT_SUBSCRIBERS;
+	callback = new_callback;
+	callback_user = user;
+	*ret_subscriber = &callback;
+	attach();
+	return 0;
+}
+
+uint32_t cuptiUnsubscribe(void *subscriber)
+{
+	if (subscriber != &callback)
+		return RESULT_INVALID_PARAMETER;
+	callback = NULL;
+	memset(callbacks, 0, sizeof(callbacks));
+	return 0;
+}
+
+uint32_t cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid)
+{
+	if (subscriber != &callback || domain > 3 || cbid >= CBIDS)
+		return RESULT_INVALID_PARAMETER;
+	callbacks[domain][cbid] = enable;
+	return 0;
+}
+
+uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **ret_name)
+{
+	static char fillers[3][CBIDS][24];
+
+	if (domain < 1 || domain > 2 || !cbid || cbid >= (domain == 1 ? 500u : 480u))
+		return RESULT_INVALID_PARAMETER;
+#define X(number, name)            \
+	if (cbid == (number)) {    \
+		*ret_name = #name; \
+		return 0;          \
+	}
+	if (domain == 1) {
+		PUPPET_DRIVER_CALLS(X)
+	} else {
+		PUPPET_RUNTIME_CALLS(X)
+	}
+#undef X
+	(void)snprintf(fillers[domain][cbid], sizeof(fillers[0][0]), "cuPuppet%u_v%u", cbid,
+		       domain);
+	*ret_name = fillers[domain][cbid];
+	return 0;
+}
+
+uint32_t cuptiActivityRegisterCallbacks(asked_fn *new_asked, done_fn *new_done)
+{
+	pthread_t thread;
+
+	if (puppet_word("register"))
+		return puppet_word("register");
+	if (!asked)
+		attach();
+	pthread_mutex_lock(&lock);
+	asked = new_asked;
+	done = new_done;
+	if (puppet_word("worker") && !has_worker)
+		has_worker = pthread_create(&thread, NULL, worker, NULL) == 0;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+uint32_t cuptiActivityEnable(uint32_t kind)
+{
+	if (kind >= KINDS)
+		return RESULT_INVALID_KIND;
+	kinds[kind] = true;
+	return 0;
+}
+
+uint32_t cuptiActivityDisable(uint32_t kind)
+{
+	if (kind >= KINDS)
+		return RESULT_INVALID_KIND;
+	kinds[kind] = false;
+	return 0;
+}
+
+uint32_t cuptiActivityFlushAll(uint32_t flag)
+{
+	if (pid != getpid() && pid)
+		return RESULT_UNKNOWN;
+	while (flag && atomic_load(&leaving) && puppet_word("hang-exit"))
+		(void)pause();
+	if (!done)
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < lane_count; i++) {
+		struct lane full = lanes[i];
+
+		if (!full.buffer)
+			continue;
+		lanes[i].buffer = NULL;
+		hand_over(full);
+	}
+	while (has_worker && delivered < queued)
+		pthread_cond_wait(&idle, &lock);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+	uint8_t *at = *record;
+	uint32_t kind;
+
+	if (at) {
+		memcpy(&kind, at, sizeof(kind));
+		at += bytes_of(kind);
+	} else {
+		at = buffer;
+	}
+	if (at >= buffer + valid)
+		return CUPTI_RESULT_MAX_LIMIT;
+	*record = at;
+	return 0;
+}
+
+uint32_t cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *ret_dropped)
+{
+	(void)context;
+	(void)stream;
+	*ret_dropped = atomic_exchange(&dropped, 0);
+	return 0;
+}
+
+uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
+{
+	(void)attribute;
+	return bytes && value ? 0 : RESULT_INVALID_PARAMETER;
+}
+
+uint32_t cuptiActivityFlushPeriod(uint32_t ms)
+{
+	(void)ms;
+	return 0;
+}
+
+uint32_t cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
+{
+	if (puppet_word("no-stamp"))
+		return RESULT_NOT_SUPPORTED;
+	clock_offset_ns = 0;
+	return clock && clock() ? 0 : RESULT_INVALID_PARAMETER;
+}
+
+uint32_t cuptiSetThreadIdType(uint32_t type)
+{
+	return type <= 1 ? 0 : RESULT_INVALID_PARAMETER;
+}
+
+static uint32_t enable_api(uint32_t domain, uint32_t cbid, uint8_t enable)
+{
+	if (cbid >= CBIDS)
+		return RESULT_INVALID_PARAMETER;
+	apis[domain][cbid] = enable;
+	return 0;
+}
+
+uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
+{
+	return enable_api(1, cbid, enable);
+}
+
+uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
+{
+	return enable_api(2, cbid, enable);
+}
+
+uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
+{
+	(void)enable;
+	return 0;
+}
+
+uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
+{
+	(void)config;
+	(void)count;
+	return RESULT_NOT_SUPPORTED;
+}
+
+/* The driver's puppet has the number first in its context. */
+uint32_t cuptiGetContextId(void *context, uint32_t *ret_id)
+{
+	if (!context)
+		return RESULT_INVALID_PARAMETER;
+	memcpy(ret_id, context, sizeof(*ret_id));
+	return 0;
+}
+
+uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
+{
+	return cuptiGetContextId(stream, ret_id) || !context;
+}
+
+uint32_t cuptiGetDeviceId(void *context, uint32_t *ret_id)
+{
+	*ret_id = 0;
+	return context ? 0 : RESULT_INVALID_PARAMETER;
+}

@@ -1,0 +1,169 @@
+/*
+ * puppet_samples.c - PC sampling of CUPTI's puppet.
+ *
+ * Each kernel gives SAMPLES samples at two offsets, for two reasons each. As
+ * seen on a card, all PCs of a function share one name, which is CUPTI's: who
+ * frees it makes glibc abort.
+ */
+#include "fake/puppet_cupti.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUNCTIONS = 32, OFFSETS = 2, REASONS = 2, SAMPLES = 10, CONTEXTS = 16 };
+
+static const char *const reason_names[] = { "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+					    "smsp__pcsamp_warps_issue_stalled_selected" };
+static const uint32_t reason_indices[] = { 17, 5 };
+
+struct sampled {
+	void *context; /* NULL: not enabled */
+	struct cupti_pc_data *configured;
+	struct {
+		char *name;
+		uint32_t kernels; /* since the last drain */
+	} functions[FUNCTIONS];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sampled all[CONTEXTS];
+
+static struct sampled *find(const void *context)
+{
+	for (int i = 0; i < CONTEXTS; i++) {
+		if (all[i].context == context)
+			return &all[i];
+	}
+	return NULL;
+}
+
+void puppet_sampled(void *context, const char *function)
+{
+	struct sampled *in;
+
+	pthread_mutex_lock(&lock);
+	in = context ? find(context) : NULL;
+	for (int i = 0; in && in->configured && i < FUNCTIONS; i++) {
+		if (!in->functions[i].name)
+			in->functions[i].name = strdup(function);
+		if (strcmp(in->functions[i].name, function) != 0)
+			continue;
+		in->functions[i].kernels++;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* What was sampled into `data`, as far as there is room. */
+static void fill(struct sampled *in, struct cupti_pc_data *data)
+{
+	data->count = data->total = data->remaining = 0;
+	for (int i = 0; i < FUNCTIONS; i++) {
+		uint32_t kernels = in->functions[i].kernels;
+
+		if (!kernels)
+			continue;
+		if (data->count + OFFSETS > data->room) {
+			data->remaining += OFFSETS;
+			continue;
+		}
+		for (uint32_t k = 0; k < OFFSETS; k++) {
+			struct cupti_pc *pc = &data->at[data->count++];
+
+			pc->cubin_crc = 0x1234;
+			pc->offset = 16 * k;
+			pc->function = in->functions[i].name;
+			pc->stall_count = REASONS;
+			pc->stalls[0].reason = reason_indices[0];
+			pc->stalls[0].samples = kernels * (k ? 1 : 4);
+			pc->stalls[1].reason = reason_indices[1];
+			pc->stalls[1].samples = kernels * (k ? 2 : 3);
+		}
+		data->total += (uint64_t)kernels * SAMPLES;
+		in->functions[i].kernels = 0;
+	}
+}
+
+uint32_t cuptiPCSamplingEnable(struct cupti_pc_params *params)
+{
+	uint32_t result = puppet_word("pc-enable");
+	struct sampled *in = result ? NULL : find(NULL);
+
+	if (result)
+		return result;
+	if (!in || !params->context || params->size != offsetof(struct cupti_pc_params, u))
+		return RESULT_INVALID_PARAMETER;
+	in->context = params->context;
+	return 0;
+}
+
+uint32_t cuptiPCSamplingDisable(struct cupti_pc_params *params)
+{
+	struct sampled *in = find(params->context);
+
+	if (!in || !params->context)
+		return RESULT_INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	if (in->configured)
+		fill(in, in->configured);
+	in->context = NULL;
+	in->configured = NULL;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+uint32_t cuptiPCSamplingGetNumStallReasons(struct cupti_pc_params *params)
+{
+	*params->u.counts = REASONS;
+	return find(params->context) ? 0 : RESULT_INVALID_PARAMETER;
+}
+
+uint32_t cuptiPCSamplingGetStallReasons(struct cupti_pc_params *params)
+{
+	if (params->u.count < REASONS || !find(params->context))
+		return RESULT_INVALID_PARAMETER;
+	for (int i = 0; i < REASONS; i++) {
+		params->v.indices[i] = reason_indices[i];
+		memcpy(params->names[i], reason_names[i], strlen(reason_names[i]) + 1);
+	}
+	return 0;
+}
+
+uint32_t cuptiPCSamplingSetConfigurationAttribute(struct cupti_pc_params *params)
+{
+	struct sampled *in = find(params->context);
+
+	if (!in || !params->context)
+		return RESULT_INVALID_PARAMETER;
+	for (uint64_t i = 0; i < params->u.count; i++) {
+		if (params->v.settings[i].attribute == CUPTI_PC_BUFFER)
+			in->configured = params->v.settings[i].value.pointer;
+		params->v.settings[i].status = 0;
+	}
+	return 0;
+}
+
+uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
+{
+	struct sampled *in = find(params->context);
+	uint32_t result = puppet_word("pc-data");
+
+	if (result)
+		return result;
+	if (!in || !params->context || params->u.data == in->configured)
+		return RESULT_INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	if (puppet_word("pc-late"))
+		((struct cupti_pc_data *)params->u.data)->count = 0;
+	else
+		fill(in, params->u.data);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+uint32_t cuptiGetCubinCrc(struct cupti_crc_params *params)
+{
+	params->crc = 0x1234;
+	return 0;
+}

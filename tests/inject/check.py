@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""Each host program runs alone and under `sonde run`: same output, same status,
+nothing left behind, and every launch is in the profile or counted as lost.
+
+    check.py SONDE HOST_DIR [CASE...]   status 1 if one fails, 77 if skipped
+    check.py --list
+"""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SONDE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 2 else ""
+HOSTS = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
+LIMIT_S = 120
+
+
+class Failure(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+class Place:
+    """A working directory, a TMPDIR, and what was in /dev/shm before."""
+
+    def __init__(self, cupti=None, old=False, **more):
+        self.top = tempfile.mkdtemp(prefix="sonde-inject-")
+        os.chmod(self.top, 0o755)
+        self.here = os.path.join(self.top, "here")
+        self.tmp = os.path.join(self.top, "tmp")
+        os.mkdir(self.here)
+        os.mkdir(self.tmp)
+        folders = [HOSTS] if not old else [os.path.join(HOSTS, "old"), HOSTS]
+        self.env = {k: v for k, v in os.environ.items()
+                    if not re.match("CUDA_|NVTX_|SONDE_|PUPPET_|COLUMNS|LANG", k)}
+        self.env.update(LD_LIBRARY_PATH=":".join(folders), TMPDIR=self.tmp, LC_ALL="C.UTF-8", **more)
+        if old:
+            self.env["SONDE_CUPTI"] = os.path.join(HOSTS, "old", "libcupti.so.12")
+        if cupti:
+            self.env["PUPPET_CUPTI"] = cupti
+        self.shm = set(os.listdir("/dev/shm"))
+
+    def run(self, argv, **more):
+        return subprocess.run(argv, cwd=self.here, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, timeout=LIMIT_S, **more)
+
+    def sonde_argv(self, argv, *options):
+        return [SONDE, "run", "--no-report", "--no-system", "-o", "p.sonde", *options, "--", *argv]
+
+    def sonde(self, argv, *options):
+        done = self.run(self.sonde_argv(argv, *options))
+        print("sonde:", done.stderr.decode().strip().replace("\n", "\n       "))
+        return done
+
+    def rows(self, query):
+        done = self.run([SONDE, "sql", "--json", "p.sonde", query])
+        expect(done.returncode == 0, "the profile can't be read: " + done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def number(self, query):
+        value = list(self.rows("select (%s) n" % query)[0].values())
+        return value[0] if value else 0  # NULL is left out
+
+    def kernels(self):
+        return self.number("select count(*) from kernel")
+
+    def lost(self):
+        return self.number("select sum(dropped) from loss")
+
+    def clean(self, keep=("p.sonde",)):
+        left = sorted(set(os.listdir(self.here)) - set(keep)) + os.listdir(self.tmp)
+        expect(not left, "left behind: %s" % left)
+        stray = [name for name in set(os.listdir("/dev/shm")) - self.shm if "sonde-spool" in name]
+        expect(not stray, "left in /dev/shm: %s" % stray)
+
+    def close(self):
+        subprocess.run(["chmod", "-R", "u+rwx", self.top])
+        shutil.rmtree(self.top)
+
+
+def host(name):
+    return [os.path.join(HOSTS, "host"), name]
+
+
+def launches(text):
+    return sum(int(n) for n in re.findall(r"launches (\d+)", text))
+
+
+def same(argv, options=(), says=None, silent=None, exact=True, kernels=None, lost=None, setup=None, **place):
+    """The program alone, then under sonde."""
+    def check():
+        at = Place(**place)
+        try:
+            program = setup(at, argv) if setup else argv
+            alone = at.run(program)
+            if alone.returncode == 77:
+                raise Skip(alone.stdout.decode().strip())
+            under = at.sonde(program, *options)
+            out, err = under.stdout.decode(), under.stderr.decode()
+            expect(alone.stdout == under.stdout, "output: %r became %r" % (alone.stdout, under.stdout))
+            # A shell's way to say it: sonde has no program's death to die.
+            wanted = alone.returncode if alone.returncode >= 0 else 128 - alone.returncode
+            expect(wanted == under.returncode, "status: %d became %d" % (wanted, under.returncode))
+            if says:
+                expect(re.search(says, err), "not said: %s" % says)
+            if silent:
+                expect(not re.search(silent, err), "said: %s" % silent)
+            made = launches(out) if kernels is None else kernels
+            got, gone = at.kernels(), at.lost()
+            print("launches %d, kernels %d, lost %d" % (made, got, gone))
+            if exact:
+                expect(got + gone == made if lost is None else (got == made and gone == lost),
+                       "%d launches, %d kernels, %d lost" % (made, got, gone))
+            at.clean()
+            return at
+        finally:
+            at.close()
+    return check
+
+
+def contents():
+    """What one program did, in the profile to the number."""
+    at = Place()
+    try:
+        at.sonde(host("work"))
+        expect(at.number("select count(*) from kernel where name='scale(float*, float, int)'") == 10, "demangled")
+        expect(at.number("select count(*) from kernel where name='plain_name' and grid='3x1x1'") == 10, "plain")
+        expect(at.number("select sum(bytes) from memcpy where name='Memcpy HtoD (Pageable -> Device)'") == 655360,
+               "bytes in")
+        expect(at.number("select sum(bytes) from memcpy where name='Memcpy DtoH (Device -> Pinned)'") == 10240,
+               "bytes out")
+        expect(at.number("select sum(bytes) from memset") == 40960, "bytes set")
+        expect(at.number("select count(*) from runtime where name='cudaLaunchKernel'") == 10, "runtime calls")
+        expect(at.number("select count(*) from driver where name='cuLaunchKernel'") == 10, "driver calls")
+        expect(at.number("select count(*) from driver where name like 'cuPuppet%'") == 0, "calls of no interest")
+        expect(at.number("select count(*) from range where name='step'") == 10, "ranges")
+        expect(at.number("select count(*) from kernel k join runtime r using(correlation)") == 10, "correlated")
+        expect(at.lost() == 0, "lost")
+        expect(at.number("select count(*) from range r join kernel k on k.start_ns >= r.start_ns and "
+                         "k.start_ns <= r.end_ns") >= 10, "one clock")
+        at.clean()
+    finally:
+        at.close()
+
+
+def api_all():
+    at = Place()
+    try:
+        at.sonde(host("work"), "--cuda-api", "all", "--trace", "cuda")
+        expect(at.number("select count(*) from driver where name='cuCtxSynchronize'") == 0, "not called")
+        expect(at.number("select count(*) from range") == 0, "NVTX was not asked for")
+        expect(at.number("select count(*) from driver") == 10 * 4 + 5, "all driver calls but cuInit")
+    finally:
+        at.close()
+
+
+def nvtx():
+    at = Place()
+    try:
+        alone = at.run(host("nvtx"))
+        under = at.sonde(host("nvtx"))
+        expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "output")
+        names = sorted(row["name"] for row in at.rows("select name from range"))
+        expect(names == sorted(["outer", "inner", "library: registered", "library: wide \u4e2d \u00e9"[9:],
+                                "handed over", "never popped"]), "ranges: %s" % names)
+        inner = at.rows("select i.start_ns > o.start_ns and i.end_ns < o.end_ns n from range i, range o "
+                        "where i.name='inner' and o.name='outer'")
+        expect(inner[0]["n"] == 1, "nesting")
+        expect(at.number("select count(*) from mark where name='here'") == 1, "mark")
+        expect(at.number("select sum(unmatched_ends) from loss") == 2, "one pop and one push too many")
+    finally:
+        at.close()
+
+
+def sampling(words="", share=1.0):
+    def check():
+        at = Place(cupti=words)
+        try:
+            done = at.sonde(host("contexts"), "--pc-sampling", "on")
+            expect(done.returncode == 0, "status %d" % done.returncode)
+            expect(at.kernels() == 100, "kernels")
+            # The first context of gpu_begin launches nothing.
+            samples = at.number("select sum(samples) from stall")
+            expect(samples == 1000 * share, "%d samples" % samples)
+            expect(at.number("select count(distinct reason) from stall") == 2 * (share > 0), "reasons")
+            if share:
+                expect(at.number("select count(*) from stall where function<>'scale(float*, float, int)'") == 0,
+                       "function names")
+        finally:
+            at.close()
+    return check
+
+
+def profiler_range():
+    at = Place()
+    try:
+        at.sonde(host("profiler"), "-c", "cudaProfilerApi")
+        expect(at.kernels() == 70, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
+def yields(what):
+    def check():
+        at = Place()
+        try:
+            argv = [os.path.join(HOSTS, "host_cupti"), what]
+            alone, under = at.run(argv), at.sonde(argv)
+            expect(b"my kernels: 80, others: 0" in alone.stdout, "alone: %r" % alone.stdout)
+            expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "%r" % under.stdout)
+            expect(b"asked for CUPTI itself" in under.stderr, "said")
+            expect(at.kernels() == 120, "%d kernels before it asked" % at.kernels())
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
+def other_tool():
+    """Somebody's own injection library stays."""
+    library = os.path.join(HOSTS, "libother_tool.so")
+    at = Place(CUDA_INJECTION64_PATH=library)
+    try:
+        alone, under = at.run(host("one")), at.sonde(host("one"))
+        expect(b"the other tool is here" in alone.stdout, "alone")
+        expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "%r" % under.stdout)
+        expect(b"CUDA_INJECTION64_PATH" in under.stderr and library.encode() in under.stderr, "said")
+    finally:
+        at.close()
+
+
+def sonde_dies():
+    """Target goes on when sonde is killed."""
+    at = Place()
+    try:
+        out = open(os.path.join(at.top, "out"), "wb")
+        process = subprocess.Popen(at.sonde_argv(host("slow")), cwd=at.here, env=at.env, stdout=out,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(0.4)
+        process.kill()
+        process.wait()
+        deadline = time.time() + LIMIT_S
+        while b"slow 1000\n" not in open(os.path.join(at.top, "out"), "rb").read():
+            expect(time.time() < deadline, "the program did not end")
+            time.sleep(0.05)
+        at.run([SONDE, "sql", "p.sonde.part", "select count(*) from kernel"])
+    finally:
+        at.close()
+
+
+def target_dies():
+    """SIGKILL at 20 moments: what was launched is there or counted."""
+    random.seed(4)
+    for turn in range(20):
+        at = Place(cupti="worker" if turn % 2 else None)
+        try:
+            count = os.path.join(at.top, "count")
+            with open(count, "wb") as file:
+                file.write(bytes(8))
+            at.env["HOST_COUNT"] = count
+            process = subprocess.Popen(at.sonde_argv(host("forever")), cwd=at.here, env=at.env,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            wait_ms = random.randrange(30, 400)
+            deadline = time.time() + LIMIT_S
+            while not int.from_bytes(open(count, "rb").read(), "little"):
+                expect(time.time() < deadline, "it does not begin")
+                time.sleep(0.002)
+            time.sleep(wait_ms / 1000)
+            for child in open("/proc/%d/task/%d/children" % (process.pid, process.pid)).read().split():
+                if open("/proc/%s/comm" % child).read() == "host\n":
+                    os.kill(int(child), signal.SIGKILL)
+            process.communicate(timeout=LIMIT_S)
+            expect(process.returncode == 137, "status %d" % process.returncode)
+            made = int.from_bytes(open(count, "rb").read(), "little")
+            got, gone = at.kernels(), at.lost()
+            print("killed %d ms after: %d launches, %d kernels, %d lost" % (wait_ms, made, got, gone))
+            expect(made <= got + gone <= made + 2, "not all is there or counted")
+            expect(at.number("select count(*) from kernel where name not like 'scale(%'") == 0, "names")
+            at.clean()
+        finally:
+            at.close()
+
+
+def setuid_copy(at, argv):
+    if os.geteuid() != 0:
+        raise Skip("not root")
+    copy = os.path.join(at.top, "host")
+    shutil.copy(argv[0], copy)
+    os.chown(copy, 65534, 65534)
+    os.chmod(copy, 0o6755)
+    if at.run([copy, "homeless"]).returncode == 127:
+        raise Skip("its libraries are out of reach")
+    return [copy, argv[1]]
+
+
+def pip_layout():
+    """libcupti beside the runtime of a Python environment, not in any path."""
+    at = Place()
+    try:
+        lib = os.path.join(at.top, "nvidia", "cuda_runtime", "lib")
+        own = os.path.join(at.top, "nvidia", "cuda_cupti", "lib")
+        os.makedirs(lib)
+        os.makedirs(own)
+        shutil.copy(os.path.join(HOSTS, "libother_tool.so"), os.path.join(lib, "libcudart.so.12"))
+        shutil.copy(os.path.join(HOSTS, "old", "libcupti.so.12"), own)
+        shutil.copy(os.path.join(HOSTS, "libcuda.so.1"), at.top)
+        at.env.update(LD_LIBRARY_PATH=at.top, LD_PRELOAD=os.path.join(lib, "libcudart.so.12"),
+                      PUPPET_CUPTI="version=24")
+        done = at.sonde(host("one"))
+        expect(done.returncode == 0 and at.kernels() == 1000, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
+def terminal_end():
+    """The profile is there within a second, though a flush at exit hangs."""
+    at = Place(cupti="hang-exit")
+    try:
+        process = subprocess.Popen(at.sonde_argv(host("one")), cwd=at.here, env=at.env)
+        try:
+            process.wait(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Failure("a flush that hangs at exit hangs the program") from None
+    finally:
+        at.close()
+
+
+CASES = {
+    "one": same(host("one"), kernels=1000, lost=0),
+    "worker": same(host("one"), cupti="worker", kernels=1000, lost=0),
+    "threads": same(host("threads"), lost=0),
+    "threads_worker": same(host("threads"), cupti="worker", lost=0),
+    "old_records": same(host("threads"), cupti="version=24", lost=0),
+    "one_buffer": same(host("threads"), cupti="version=18,one-buffer", lost=0),
+    "missing_functions": same(host("threads"), old=True, cupti="version=22", lost=0),
+    "epoch_times": same(host("one"), cupti="no-stamp", lost=0),
+    "contents": contents,
+    "api_all": api_all,
+    "nvtx": nvtx,
+    "profiler_range": profiler_range,
+    "contexts": same(host("contexts"), lost=0),
+    "sampling": sampling(),
+    "sampling_late": sampling("pc-late"),
+    "sampling_no_rights": sampling("pc-enable=35", 0),
+    "sampling_no_memory": sampling("pc-data=8"),
+    "unknown_version": same(host("one"), cupti="version=140000", exact=False,
+                            says=r"CUPTI version 140000 is not one of"),
+    "ancient_version": same(host("one"), cupti="version=14", exact=False, says=r"CUPTI version 14 is not"),
+    "call_fails": same(host("one"), cupti="register=999", exact=False, says=r"CUPTI failed \(999\)"),
+    "subscribed": same(host("one"), cupti="subscribed", exact=False, says="another tool holds CUPTI"),
+    "yields_subscribe": yields("subscribe"),
+    "yields_register": yields("register"),
+    "by_dlsym": same(host("by_dlsym"), lost=0),
+    "other_tool": other_tool,
+    "pip_layout": pip_layout,
+    "forked": same(host("forked"), lost=0),
+    "fork_exec": same(host("fork_exec"), lost=0),
+    "cloned": same(host("cloned"), lost=0),
+    "vforked": same(host("vforked"), lost=0),
+    "background": same(host("background"), exact=False, says="still runs"),
+    "quick_exit": same(host("quick_exit"), lost=0),
+    "aborted": same(host("aborted"), lost=0),
+    "killed": same(host("killed"), lost=0),
+    "crashed": same(host("crashed"), lost=0),
+    "descriptors": same(host("descriptors"), lost=0),
+    "closed_first": same(host("closed_first"), lost=0),
+    "rooted": same(host("rooted"), lost=0),
+    "rooted_first": same(host("rooted_first"), exact=False),
+    "homeless": same(host("homeless"), lost=0),
+    "small_stacks": same(host("small_stacks"), lost=0),
+    "storm": same(host("storm"), exact=False),
+    "exit_threads": same(host("exit_threads"), exact=False),
+    "dlclose": same(host("one"), PUPPET_DLCLOSE="1", lost=0),
+    "errno_kept": same(host("errno_kept"), lost=0),
+    "secure": same(host("secure"), exact=False, setup=setuid_copy, says="no process"),
+    "hanging_flush": terminal_end,
+    "sonde_dies": sonde_dies,
+    "target_dies": target_dies,
+}
+
+
+def main(argv):
+    if argv[1:] == ["--list"]:
+        print("\n".join(CASES))
+        return 0
+    worst = 0
+    for name in argv[3:] or CASES:
+        print("==", name)
+        try:
+            CASES[name]()
+        except Skip as why:
+            print("skipped:", why)
+            worst = worst or 77
+        except (Failure, subprocess.TimeoutExpired) as what:
+            print("FAILED:", what)
+            worst = 1
+    return 0 if worst == 77 and len(argv) != 4 else worst
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,67 @@
+/*
+ * host_nvtx.c - NVTX calls: by NVIDIA's header where it is installed, else by
+ * a puppet of what it does (tests/inject/nvtx_puppet.h).
+ */
+#include <pthread.h>
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#else
+#include "inject/nvtx_puppet.h"
+#endif
+
+#include "inject/host.h"
+
+void range_push(const char *name)
+{
+	(void)nvtxRangePushA(name);
+}
+
+void range_pop(void)
+{
+	(void)nvtxRangePop();
+}
+
+void mark(const char *name)
+{
+	nvtxMarkA(name);
+}
+
+static void *end_it(void *range)
+{
+	nvtxRangeEnd(*(nvtxRangeId_t *)range);
+	return NULL;
+}
+
+/* One of each. */
+int host_nvtx(void)
+{
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
+	nvtxEventAttributes_t attributes = { 0 };
+	nvtxRangeId_t range;
+	pthread_t thread;
+
+	attributes.version = NVTX_VERSION;
+	attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	(void)nvtxRangePushA("outer");
+	(void)nvtxRangePushA("inner");
+	attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+	(void)nvtxDomainRangePushEx(domain, &attributes);
+	(void)nvtxRangePop(); /* inner: levels are each domain's own */
+	(void)nvtxDomainRangePop(domain);
+	attributes.messageType = NVTX_MESSAGE_TYPE_UNICODE;
+	attributes.message.unicode = L"wide \u4e2d \u00e9";
+	(void)nvtxRangePushEx(&attributes);
+	(void)nvtxRangePop();
+	(void)nvtxRangePop();
+	(void)nvtxRangePop(); /* one too many */
+	range = nvtxRangeStartA("handed over");
+	if (!pthread_create(&thread, NULL, end_it, &range))
+		(void)pthread_join(thread, NULL);
+	nvtxMarkA("here");
+	nvtxNameOsThreadA(0, "not a thread");
+	(void)nvtxRangePushA("never popped");
+	say("launches 0\n");
+	return 0;
+}

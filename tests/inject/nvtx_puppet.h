@@ -1,0 +1,109 @@
+/*
+ * nvtx_puppet.h - the few NVTX calls of host_nvtx.c, for machines without
+ * NVIDIA's header: function pointers that the injection library may replace at
+ * the first call. In our own words, after inject/nvtx.h.
+ */
+#pragma once
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+typedef const void *nvtxDomainHandle_t;
+typedef uint64_t nvtxRangeId_t;
+
+typedef struct {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t color_type;
+	uint32_t color;
+	int32_t payload_type, reserved;
+	uint64_t payload;
+	int32_t messageType;
+	union {
+		const char *ascii;
+		const wchar_t *unicode;
+		const void *registered;
+	} message;
+} nvtxEventAttributes_t;
+
+enum {
+	NVTX_VERSION = 3,
+	NVTX_EVENT_ATTRIB_STRUCT_SIZE = sizeof(nvtxEventAttributes_t),
+	NVTX_MESSAGE_TYPE_UNICODE = 2,
+	NVTX_MESSAGE_TYPE_REGISTERED = 3,
+	PUPPET_CORE = 16,
+};
+
+static void *puppet_core[PUPPET_CORE], *puppet_core2[PUPPET_CORE];
+static void **puppet_core_at[PUPPET_CORE], **puppet_core2_at[PUPPET_CORE];
+
+static int puppet_table(uint32_t module, void ****ret_table, unsigned int *ret_count)
+{
+	if (module != 1 && module != 5)
+		return 0;
+	for (int i = 1; i < PUPPET_CORE; i++) {
+		puppet_core_at[i] = &puppet_core[i];
+		puppet_core2_at[i] = &puppet_core2[i];
+	}
+	*ret_table = module == 1 ? puppet_core_at : puppet_core2_at;
+	*ret_count = PUPPET_CORE;
+	return 1;
+}
+
+static const void *puppet_export(uint32_t id)
+{
+	static const struct {
+		size_t bytes;
+		int (*table)(uint32_t, void ****, unsigned int *);
+	} callbacks = { sizeof(callbacks), puppet_table };
+
+	return id == 1 ? &callbacks : NULL;
+}
+
+/* The first call loads the library. */
+static void puppet_nvtx(void)
+{
+	static int tried;
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *library;
+	int (*start)(const void *(*)(uint32_t)) = NULL;
+
+	if (tried++ || !path)
+		return;
+	library = dlopen(path, RTLD_LAZY);
+	if (library)
+		*(void **)(void *)&start = dlsym(library, "InitializeInjectionNvtx2");
+	if (start)
+		(void)start(puppet_export);
+}
+
+#define PUPPET_CALL(table, index, type, none, ...) \
+	(puppet_nvtx(), table[index] ? ((type)table[index])(__VA_ARGS__) : (none))
+
+#define nvtxMarkA(text)        \
+	((void)(puppet_nvtx(), \
+		puppet_core[2] ? ((void (*)(const char *))puppet_core[2])(text) : (void)0))
+#define nvtxRangeStartA(text) PUPPET_CALL(puppet_core, 5, uint64_t (*)(const char *), 0, text)
+#define nvtxRangeEnd(id) \
+	((void)(puppet_nvtx(), puppet_core[7] ? ((void (*)(uint64_t))puppet_core[7])(id) : (void)0))
+#define nvtxRangePushEx(event) \
+	PUPPET_CALL(puppet_core, 8, int (*)(const nvtxEventAttributes_t *), 0, event)
+#define nvtxRangePushA(text) PUPPET_CALL(puppet_core, 9, int (*)(const char *), 0, text)
+#define nvtxRangePop()       PUPPET_CALL(puppet_core, 11, int (*)(void), 0)
+#define nvtxNameOsThreadA(thread, name)                                                     \
+	((void)(puppet_nvtx(),                                                              \
+		puppet_core[14]                                                             \
+			? ((void (*)(uint32_t, const char *))puppet_core[14])(thread, name) \
+			: (void)0))
+#define nvtxDomainRangePushEx(domain, event)                                                  \
+	PUPPET_CALL(puppet_core2, 4, int (*)(const void *, const nvtxEventAttributes_t *), 0, \
+		    domain, event)
+#define nvtxDomainRangePop(domain) PUPPET_CALL(puppet_core2, 5, int (*)(const void *), 0, domain)
+#define nvtxDomainRegisterStringA(domain, text)                                                  \
+	PUPPET_CALL(puppet_core2, 10, const void *(*)(const void *, const char *), NULL, domain, \
+		    text)
+#define nvtxDomainCreateA(name) \
+	PUPPET_CALL(puppet_core2, 12, const void *(*)(const char *), NULL, name)
