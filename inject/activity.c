@@ -286,7 +286,8 @@ static bool wants_api(const struct inject *inject)
 
 void activity_enable(struct inject *inject)
 {
-	if (atomic_exchange(&inject->active, true))
+	/* After a step back CUPTI is the host's. */
+	if (atomic_load(&inject->leaving) || atomic_exchange(&inject->active, true))
 		return;
 	each_kind(inject, true);
 	if (!wants_api(inject))

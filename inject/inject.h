@@ -71,14 +71,20 @@ enum { PC_CONTEXTS_MAX = 64 };
 
 struct pc_context; /* pcsamp.c */
 
+/* Why our thread keeps away from CUPTI. */
+enum leaving { STAYING, LEAVING_YIELDED, LEAVING_EXIT };
+
 struct inject {
 	struct segment *_Atomic segment; /* NULL: off */
 	uint64_t trace;                  /* bits of enum trace */
 	uint32_t pid;
 	struct cupti_calls cupti;
 	void *subscriber;
-	_Atomic bool active;    /* kinds are enabled */
-	_Atomic bool leaving;   /* exit has begun: the thread keeps away */
+	_Atomic bool active;             /* kinds are enabled */
+	_Atomic uint32_t leaving;        /* enum leaving: the thread keeps away */
+	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
+	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */
+	bool has_thread;
 	_Atomic bool in_thread; /* the thread is inside CUPTI */
 	_Atomic uint64_t overflow_bytes;
 	uint32_t start_cbid, stop_cbid; /* cuProfilerStart, cuProfilerStop; 0: not asked for */
@@ -141,7 +147,10 @@ void yield_watch(struct inject *inject);
 
 /* thread.c */
 void thread_start(struct inject *inject); /* [setup] */
-void thread_keep_out(struct inject *inject);
+/* [setup], [final] From now on the thread stays out of CUPTI; true if it is out. */
+bool thread_keep_out(struct inject *inject, enum leaving why);
+/* [final] A last flush, by the thread: one that hangs must not hang the exit. */
+void thread_flush(struct inject *inject);
 
 /* state.c: why we are off, or do without something. */
 void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail);

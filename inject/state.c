@@ -28,7 +28,13 @@ void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t d
 {
 	struct segment *segment = atomic_load(&inject->segment);
 
-	if (!segment || atomic_load(&segment->reason))
+	uint32_t before;
+
+	if (!segment)
+		return;
+	/* The first reason stays, but what only took the samples away gives way. */
+	before = atomic_load(&segment->reason);
+	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING && before != SEGMENT_REASON_PC_MEMORY)
 		return;
 	atomic_store(&segment->reason_detail, detail);
 	atomic_store(&segment->reason, reason);
@@ -218,10 +224,12 @@ static void at_exit(void)
 
 	if (!segment || inject->pid != (uint32_t)getpid())
 		return;
-	thread_keep_out(inject);
-	pc_drain(inject);
-	if (inject->subscriber && atomic_load(&segment->reason) != SEGMENT_REASON_YIELDED)
-		(void)inject->cupti.cuptiActivityFlushAll(1);
+	/* After a step back CUPTI is the host's; a thread that hangs in it has its lock. */
+	if (thread_keep_out(inject, LEAVING_EXIT) &&
+	    atomic_load(&inject->leaving) == LEAVING_EXIT && inject->subscriber) {
+		pc_drain(inject);
+		thread_flush(inject);
+	}
 	atomic_store(&segment->state, SEGMENT_ENDED);
 }
 

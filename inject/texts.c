@@ -4,13 +4,12 @@
  * The table segment->names finds a text again, by the pointer that CUPTI puts
  * into its records or by a hash of the content (highest bit set, which no
  * user-space pointer has). Entries are only added; lookups give up after
- * PROBES steps, and then the text is written again.
+ * NAME_PROBES steps, and then the text is written again.
  */
 #include "inject/inject.h"
 
 #include <string.h>
 
-enum { PROBES = 32 };
 #define CONTENT ((uint64_t)1 << 63)
 
 static struct segment_text *text_at(struct segment *segment, uint32_t id)
@@ -53,10 +52,10 @@ static bool text_is(struct segment *segment, uint32_t id, const char *at, size_t
 /* The entry for `key`, made if need be; NULL: the neighbourhood is full. */
 static struct segment_name *entry_of(struct segment *segment, uint64_t key)
 {
-	uint64_t at = (key ^ key >> 29) * 0x9e3779b97f4a7c15ull >> 40;
+	uint32_t at = segment_name_at(key);
 
-	for (int i = 0; i < PROBES; i++) {
-		struct segment_name *entry = &segment->names[(at + (uint64_t)i) % SEGMENT_NAMES];
+	for (uint32_t i = 0; i < NAME_PROBES; i++) {
+		struct segment_name *entry = &segment->names[(at + i) % SEGMENT_NAMES];
 		uint64_t found = atomic_load_explicit(&entry->pointer, memory_order_acquire);
 
 		if (!found && atomic_compare_exchange_strong(&entry->pointer, &found, key))

@@ -24,8 +24,9 @@ static void step_back(struct inject *inject)
 {
 	struct segment *segment = atomic_load(&inject->segment);
 
-	if (!segment || atomic_exchange(&inject->leaving, true))
+	if (!segment || atomic_load(&inject->leaving))
 		return;
+	(void)thread_keep_out(inject, LEAVING_YIELDED);
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		if (atomic_load(&inject->pc[i])) {
 			pc_drain(inject);

@@ -255,8 +255,24 @@ static int show(const struct run *run, const char *path, struct err *err)
 	return ret;
 }
 
+/* Another tool's injection library, put there by the user, stays. */
+static bool is_taken(const char *variable)
+{
+	const char *other = getenv(variable);
+	const char *slash = other ? strrchr(other, '/') : NULL;
+
+	/* That of a sonde around us gives way. */
+	if (!other || !*other || !strcmp(slash ? slash + 1 : other, "libsonde-inject.so"))
+		return false;
+	fprintf(stderr, "sonde run: %s is %s: left to that tool, %s not recorded\n", variable,
+		other, variable[0] == 'C' ? "GPU activity is" : "NVTX ranges are");
+	return true;
+}
+
 static int start(struct run *run, struct err *err)
 {
+	static const char *const injections[] = { "CUDA_INJECTION64_PATH",
+						  "NVTX_INJECTION64_PATH" };
 	char library[PATH_MAX];
 	struct buf env[4] = { 0 };
 	struct launch_opts opts = { 0 };
@@ -270,10 +286,15 @@ static int start(struct run *run, struct err *err)
 	if (ret < 0)
 		return ret;
 	buf_printf(&env[1], "%s=%s", SEGMENT_ENV, spool_path(run->spool));
-	buf_printf(&env[2], "CUDA_INJECTION64_PATH=%s", library);
-	buf_printf(&env[3], "NVTX_INJECTION64_PATH=%s", library);
-	for (int i = 0; i < 4; i++)
-		vars[i] = env[i].at;
+	vars[0] = env[0].at;
+	vars[1] = env[1].at;
+	for (int i = 0, at = 2; i < 2; i++) {
+		if (is_taken(injections[i]))
+			continue;
+		buf_printf(&env[at], "%s=%s", injections[i], library);
+		vars[at] = env[at].at;
+		at++;
+	}
 	opts.env = vars;
 	opts.argv = run->args->command.at;
 	ret = launch_start(&opts, &run->launch, err);

@@ -16,12 +16,27 @@ extern char **environ;
 
 struct launch {
 	pid_t pid;
-	int signals; /* signalfd */
+	int signals;  /* signalfd */
+	int terminal; /* the one that controls us; -1 none */
 	sigset_t before;
 	bool has_terminal; /* the program is the terminal's foreground group */
 	bool interrupted;
 	bool ended;
 };
+
+/* From the background, too: SIGTTOU would stop us. */
+static bool give_terminal(const struct launch *launch, pid_t group)
+{
+	sigset_t set, before;
+	bool given;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	given = launch->terminal >= 0 && tcsetpgrp(launch->terminal, group) == 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return given;
+}
 
 static const int PASSED[] = { SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
@@ -60,6 +75,7 @@ int launch_start(const struct launch_opts *opts, struct launch **ret_launch, str
 	int ends[2], code = 0;
 
 	launch->signals = -1;
+	launch->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, "%s", opts->argv[0]);
 	sigprocmask(SIG_BLOCK, &set, &launch->before);
@@ -89,12 +105,10 @@ void launch_free(struct launch *launch)
 {
 	if (!launch)
 		return;
-	if (launch->has_terminal) {
-		/* Back to us, who are in the background now. */
-		signal(SIGTTOU, SIG_IGN);
-		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
-		signal(SIGTTOU, SIG_DFL);
-	}
+	if (launch->has_terminal)
+		(void)give_terminal(launch, getpgrp());
+	if (launch->terminal >= 0)
+		close(launch->terminal);
 	if (launch->signals >= 0)
 		close(launch->signals);
 	sigprocmask(SIG_SETMASK, &launch->before, NULL);
@@ -117,13 +131,36 @@ static void pass(const struct launch *launch, int signal_number)
 		(void)kill(-launch->pid, signal_number);
 }
 
-/* Stopped with SIGTTIN or SIGTTOU: it wants the terminal. */
+/* We stop as well, so that the shell above sees a stopped job, and take the
+ * program along when we go on. */
+static void stop_with_it(struct launch *launch)
+{
+	bool had = launch->has_terminal;
+
+	if (had)
+		(void)give_terminal(launch, getpgrp());
+	(void)raise(SIGSTOP);
+	launch->has_terminal = had && tcgetpgrp(launch->terminal) == getpgrp() &&
+			       give_terminal(launch, launch->pid);
+	(void)kill(-launch->pid, SIGCONT);
+}
+
+/* Stopped by SIGTTIN or SIGTTOU it wants the terminal, which is ours to give if
+ * we are in front. Stopped by SIGTSTP it got the key itself. Anything else is
+ * between the program and who stopped it. */
 static void stopped(struct launch *launch, int by)
 {
-	if ((by == SIGTTIN || by == SIGTTOU) && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
-	    tcsetpgrp(STDIN_FILENO, launch->pid) == 0) {
-		launch->has_terminal = true;
-		(void)kill(-launch->pid, SIGCONT);
+	if (by == SIGTTIN || by == SIGTTOU) {
+		if (launch->terminal < 0)
+			return;
+		if (tcgetpgrp(launch->terminal) != getpgrp()) {
+			stop_with_it(launch);
+		} else if (give_terminal(launch, launch->pid)) {
+			launch->has_terminal = true;
+			(void)kill(-launch->pid, SIGCONT);
+		}
+	} else if (by == SIGTSTP && launch->has_terminal) {
+		stop_with_it(launch);
 	}
 }
 

@@ -20,6 +20,9 @@ static const uint64_t BUFFER_BYTES = 512 << 10;
 static const uint64_t TEXT_BYTES = 8 << 20;
 static const uint64_t RING_SLOTS = 1 << 18;
 
+/* Of 20 ms, at the end, for processes that go on. */
+enum { LAST_TICKS = 15 };
+
 struct complaint {
 	char line[256];
 };
@@ -182,9 +185,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	session->processes.at[p->process].name = session_string(session, p->segment->command, len);
 	source = &session->sources.at[p->source];
 	source->has_utc = true;
-	source->utc_offset_ns = p->segment->clock == SEGMENT_CLOCK_REALTIME
-					? 0
-					: clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	source->utc_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	source->mapping_error_ns = 1000;
 	source->accelerator = intern_text(session->strings, "NVIDIA");
 	if (p->segment->world_rank != UINT32_MAX) {
@@ -341,7 +342,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	int ret = take_process(spool, p, sink, true, err);
 
 	if (ret >= 0)
-		ret = spooled_close_ranges(p, spooled_time(p, (uint64_t)clock_ns(CLOCK_MONOTONIC)));
+		ret = spooled_close_ranges(p, clock_ns(CLOCK_MONOTONIC));
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED)
 		session_note(sink->session, p->source,
 			     "process %u ended without its exit handlers: what it had not handed "
@@ -380,7 +381,9 @@ static bool is_alive(const struct spooled *p)
 
 		for (int field = 2; at && field < 22; field++)
 			at = strchr(at + 1, ' ');
-		same = !zombie && at && number_at(at + 1) == p->segment->start_ticks;
+		/* 0: the process had no /proc to look at. */
+		same = !zombie && at &&
+		       (!p->segment->start_ticks || number_at(at + 1) == p->segment->start_ticks);
 	}
 	(void)fclose(file);
 	return same;
@@ -424,13 +427,46 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 	return 0;
 }
 
+static bool any_alive(const struct spool *spool)
+{
+	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
+		if (spool->live[i] && is_alive(spool->live[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A process that outlives the command still writes: its segment is left to it. */
+static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
+{
+	struct spooled *p = spool->live[index];
+	int ret = take_process(spool, p, sink, false, err);
+
+	if (ret >= 0)
+		ret = spooled_close_ranges(p, clock_ns(CLOCK_MONOTONIC));
+	complain(spool, p, "still runs: what it does from here on is not recorded");
+	add_status(&spool->status, p);
+	process_free(spool, p);
+	spool->live[index] = NULL;
+	return ret;
+}
+
 int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 {
-	int ret = spool_take(spool, sink, err);
+	struct timespec tick = { 0, 20000000 };
+	int ret;
 
+	spool_ask_stop(spool);
+	ret = spool_take(spool, sink, err);
+	/* Time to hand over what it has; or to end. */
+	for (int i = 0; i < LAST_TICKS && ret >= 0 && any_alive(spool); i++) {
+		(void)nanosleep(&tick, NULL);
+		ret = spool_take(spool, sink, err);
+	}
 	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX && ret >= 0; i++) {
 		if (spool->live[i])
-			ret = end_process(spool, i, sink, err);
+			ret = is_alive(spool->live[i]) ? let_go(spool, i, sink, err)
+						       : end_process(spool, i, sink, err);
 	}
 	return ret;
 }

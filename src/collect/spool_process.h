@@ -11,12 +11,14 @@
 #include "wire/cupti_abi.h"
 #include "wire/segment.h"
 
-/* Room for text ids and lanes seen last: most records repeat. */
-enum { NAME_CACHE = 1024, OPEN_RANGES_MAX = 1024 };
+/* Of one process at a time: pushed on all threads; started. */
+enum { OPEN_RANGES_MAX = 1024, STARTED_RANGES_MAX = 65536 };
 
 struct open_range {
 	uint32_t thread, domain;
 	uint32_t name; /* string */
+	bool open;     /* of started: else its place is free */
+	uint64_t id;
 	int64_t start_ns;
 };
 
@@ -27,7 +29,7 @@ struct spooled {
 	struct err *err;
 	uint32_t source, process;
 	uint32_t pid;
-	int64_t offset_ns;              /* CLOCK_MONOTONIC from the source's times */
+	int64_t offset_ns;              /* of records' times from CLOCK_MONOTONIC */
 	uint64_t tail;                  /* of the ring */
 	struct map texts;               /* text id -> string */
 	struct map kernels;             /* text id -> string of the demangled name */
@@ -39,6 +41,8 @@ struct spooled {
 	struct map rows;                /* device as the process counts -> session device */
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
+	size_t free_started;            /* where to look for a free place */
+	size_t open_started;
 	struct {
 		uint32_t text, string;
 	} last_name;
@@ -56,6 +60,7 @@ struct spooled {
 uint32_t spooled_text(struct spooled *p, uint32_t text);
 /* The same, demangled. */
 uint32_t spooled_kernel_name(struct spooled *p, uint64_t text);
+uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer);
 
 /* Name of an API call: "cudaLaunchKernel". */
 uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
@@ -74,6 +79,7 @@ int spooled_slots(struct spooled *p, bool last);
 /* Ranges that never ended, at the end of the process. */
 int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 
+/* Of a record; the ring is CLOCK_MONOTONIC always. */
 static inline int64_t spooled_time(const struct spooled *p, uint64_t ns)
 {
 	return (int64_t)(ns - (uint64_t)p->offset_ns);

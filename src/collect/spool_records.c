@@ -5,6 +5,7 @@
  * its size. The meaning of enumerators: CUPTI reference, "Activity API".
  */
 #include <string.h>
+#include <time.h>
 
 #include "collect/spool_process.h"
 
@@ -93,7 +94,8 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 		return 0;
 	op.start_ns = spooled_time(p, kernel.start);
 	op.end_ns = spooled_time(p, kernel.end);
-	op.name = spooled_kernel_name(p, kernel.name);
+	op.name = kernel.name > UINT32_MAX ? spooled_pointer_name(p, kernel.name)
+					   : spooled_kernel_name(p, kernel.name);
 	if (!op.name)
 		op.name = intern_text(p->sink->session->strings, "(kernel without a name)");
 	op.key = key_of(p, &kernel, op.name);
@@ -414,12 +416,26 @@ static int take(struct spooled *p, uint32_t kind, const uint8_t *at, uint32_t by
 	}
 }
 
+/* Versions without the timestamp callback count from the epoch. */
+static void learn_clock(struct spooled *p)
+{
+	struct timespec real, steady;
+
+	if (p->offset_ns || p->segment->clock != SEGMENT_CLOCK_REALTIME)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	clock_gettime(CLOCK_REALTIME, &real);
+	p->offset_ns =
+		((int64_t)real.tv_sec - steady.tv_sec) * 1000000000 + real.tv_nsec - steady.tv_nsec;
+}
+
 int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished)
 {
 	int64_t malformed = p->malformed;
 	int64_t seen = 0;
 	int ret = 0;
 
+	learn_clock(p);
 	for (uint64_t at = 0; at + 8 <= valid && ret >= 0;) {
 		uint32_t kind, bytes;
 

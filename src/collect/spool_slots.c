@@ -35,6 +35,10 @@ static int put_range(struct spooled *p, const struct open_range *open, int64_t e
 	range.lane = spooled_thread(p, open->thread);
 	range.start_ns = open->start_ns;
 	range.end_ns = end_ns;
+	if (end_ns < range.start_ns) {
+		session_loss(p->sink->session, p->source, LOSS_negative, 1);
+		return 0;
+	}
 	p->ranges_seen++;
 	return sink_range(p->sink, &range, p->err);
 }
@@ -51,7 +55,7 @@ static int push(struct spooled *p, const struct segment_slot *slot)
 	open->thread = slot->thread;
 	open->domain = slot->b;
 	open->name = range_name(p, slot->a, slot->b);
-	open->start_ns = spooled_time(p, slot->time_ns);
+	open->start_ns = (int64_t)slot->time_ns;
 	return 0;
 }
 
@@ -65,40 +69,76 @@ static int pop(struct spooled *p, const struct segment_slot *slot)
 		memmove(&p->pushed.at[i], &p->pushed.at[i + 1],
 			(p->pushed.count - i - 1) * sizeof(open));
 		p->pushed.count--;
-		return put_range(p, &open, spooled_time(p, slot->time_ns));
+		return put_range(p, &open, (int64_t)slot->time_ns);
 	}
 	session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
 	return 0;
 }
 
+/* Ids only grow: those that ended are forgotten now and then. */
+static void forget_ended(struct spooled *p)
+{
+	if (p->ranges.count < STARTED_RANGES_MAX || p->ranges.count < 4 * p->open_started)
+		return;
+	map_done(&p->ranges);
+	for (size_t i = 0; i < p->started.count; i++) {
+		if (p->started.at[i].open)
+			map_put(&p->ranges, p->started.at[i].id, i + 1);
+	}
+}
+
+static size_t free_place(struct spooled *p)
+{
+	for (size_t i = 0; i < p->started.count; i++) {
+		size_t at = (p->free_started + i) % p->started.count;
+
+		if (!p->started.at[at].open) {
+			p->free_started = at + 1;
+			return at;
+		}
+		/* Few are open: the first look nearly always finds one. */
+		if (i > 64 && p->started.count < STARTED_RANGES_MAX)
+			break;
+	}
+	(void)VEC_ADD(&p->started);
+	return p->started.count - 1;
+}
+
 static int start(struct spooled *p, const struct segment_slot *slot)
 {
 	struct open_range *open;
+	size_t at;
 
-	if (p->started.count >= OPEN_RANGES_MAX * 64) {
+	if (p->open_started >= STARTED_RANGES_MAX) {
 		session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
 		return 0;
 	}
-	open = VEC_ADD(&p->started);
+	forget_ended(p);
+	at = free_place(p);
+	open = &p->started.at[at];
 	open->thread = slot->thread;
 	open->name = range_name(p, slot->a, slot->b);
-	open->start_ns = spooled_time(p, slot->time_ns);
-	map_put(&p->ranges, slot->value, p->started.count);
+	open->start_ns = (int64_t)slot->time_ns;
+	open->open = true;
+	open->id = slot->value;
+	p->open_started++;
+	map_put(&p->ranges, slot->value, at + 1);
 	return 0;
 }
 
 static int end(struct spooled *p, const struct segment_slot *slot)
 {
 	uint64_t *found = map_find(&p->ranges, slot->value);
-	struct open_range *open;
+	struct open_range *open = found && *found ? &p->started.at[*found - 1] : NULL;
 
-	if (!found || !*found) {
+	if (!open || !open->open || open->id != slot->value) {
 		session_loss(p->sink->session, p->source, LOSS_unmatched_ends, 1);
 		return 0;
 	}
-	open = &p->started.at[*found - 1];
 	*found = 0;
-	return put_range(p, open, spooled_time(p, slot->time_ns));
+	open->open = false;
+	p->open_started--;
+	return put_range(p, open, (int64_t)slot->time_ns);
 }
 
 static int mark(struct spooled *p, const struct segment_slot *slot)
@@ -106,7 +146,7 @@ static int mark(struct spooled *p, const struct segment_slot *slot)
 	struct mark mark = { .kind = MARK_TEXT };
 
 	mark.lane = spooled_thread(p, slot->thread);
-	mark.time_ns = spooled_time(p, slot->time_ns);
+	mark.time_ns = (int64_t)slot->time_ns;
 	mark.name = range_name(p, slot->a, slot->b);
 	return sink_mark(p->sink, &mark, p->err);
 }
@@ -120,7 +160,7 @@ static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 	if (!reason)
 		return 0;
 	stall.lane = spooled_stream(p, device ? (uint32_t)*device : 0, slot->x[1], 0);
-	stall.time_ns = spooled_time(p, slot->time_ns);
+	stall.time_ns = (int64_t)slot->time_ns;
 	stall.function = spooled_kernel_name(p, slot->a);
 	stall.reason = (uint32_t)*reason;
 	p->samples_seen += slot->x[0];
@@ -129,6 +169,10 @@ static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 
 static int take(struct spooled *p, const struct segment_slot *slot)
 {
+	if (!slot->time_ns || slot->time_ns > INT64_MAX) {
+		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
+		return 0;
+	}
 	switch (atomic_load_explicit(&slot->kind, memory_order_relaxed)) {
 	case SLOT_PUSH:
 		return push(p, slot);
@@ -203,11 +247,13 @@ int spooled_close_ranges(struct spooled *p, int64_t end_ns)
 
 	for (size_t i = 0; i < p->pushed.count && ret >= 0; i++)
 		ret = put_range(p, &p->pushed.at[i], end_ns);
-	for (size_t i = 0; i < p->ranges.mask + 1 && p->ranges.slots && ret >= 0; i++) {
-		if (p->ranges.used[i] && p->ranges.slots[i].value)
-			ret = put_range(p, &p->started.at[p->ranges.slots[i].value - 1], end_ns);
+	for (size_t i = 0; i < p->started.count && ret >= 0; i++) {
+		if (p->started.at[i].open)
+			ret = put_range(p, &p->started.at[i], end_ns);
 	}
-	session_loss(p->sink->session, p->source, LOSS_unmatched_ends, (int64_t)p->pushed.count);
-	p->pushed.count = 0;
+	session_loss(p->sink->session, p->source, LOSS_unmatched_ends,
+		     (int64_t)(p->pushed.count + p->open_started));
+	p->pushed.count = p->started.count = 0;
+	p->open_started = 0;
 	return ret;
 }

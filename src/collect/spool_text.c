@@ -78,6 +78,21 @@ uint32_t spooled_kernel_name(struct spooled *p, uint64_t text)
 	return spooled_kernel_name(p, text);
 }
 
+/* In a buffer that CUPTI still held when the process died names are pointers.
+ * The process may have met them before. */
+uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer)
+{
+	uint32_t at = segment_name_at(pointer);
+
+	for (uint32_t i = 0; i < NAME_PROBES; i++) {
+		const struct segment_name *entry = &p->segment->names[(at + i) % SEGMENT_NAMES];
+
+		if (atomic_load(&entry->pointer) == pointer)
+			return spooled_kernel_name(p, atomic_load(&entry->text));
+	}
+	return 0;
+}
+
 static uint32_t lane_of(struct spooled *p, uint64_t hash, const struct lane *facts)
 {
 	uint64_t *known = map_find(&p->lanes, hash);

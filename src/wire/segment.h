@@ -109,6 +109,14 @@ struct segment_name {
 	_Atomic uint32_t text;    /* offset in the texts; 0: not yet written */
 };
 
+/* Where in the names a key is looked for, and how far on. */
+enum { NAME_PROBES = 32 };
+
+static inline uint32_t segment_name_at(uint64_t key)
+{
+	return (uint32_t)((key ^ key >> 29) * 0x9e3779b97f4a7c15ull >> 40);
+}
+
 enum { TEXT_MAX = 4096 }; /* longer texts are cut */
 
 /* A text: its length, then its bytes, padded to 4. Offset 0 is not a text. */

@@ -168,7 +168,7 @@ int host_forever(void)
 	for (;;) {
 		(void)gpu_launch();
 		*count += 1;
-		if (*count % 100 == 0)
+		if (*count % 2000 == 0)
 			nap_ms(1);
 	}
 }
