@@ -54,5 +54,5 @@ at_least() {
 }
 # Stamps, sizes and costs out of lines.
 plain() {
-	sed -E 's/[0-9]{8}T[0-9]{6}Z/STAMP/g; s/'"$(hostname)"'-STAMP/HOST-STAMP/g; s/snapshot\(s\) in .*/snapshot(s) in .../; s/pid [0-9]+/pid N/'
+	sed -E 's/[0-9]{8}T[0-9]{6}Z/STAMP/g; s/'"$(uname -n)"'-STAMP/HOST-STAMP/g; s/snapshot\(s\) in .*/snapshot(s) in .../; s/pid [0-9]+/pid N/'
 }
