@@ -163,8 +163,6 @@ static void ask(int fd, void *arg)
 		return;
 	if (calls->cuptiGetVersion && !calls->cuptiGetVersion(&version))
 		say(asking, "cupti_version", version);
-	if (calls->cuptiDeviceGetChipName && !calls->cuptiDeviceGetChipName(&chip) && chip.name)
-		(void)dprintf(fd, "chip %s\n", chip.name);
 	if (calls->cuptiActivityEnable && calls->cuptiActivityDisable) {
 		int result = calls->cuptiActivityEnable(ACTIVITY_CONCURRENT_KERNEL);
 
@@ -174,7 +172,11 @@ static void ask(int fd, void *arg)
 	}
 	if (!calls->cuptiProfilerInitialize)
 		return;
-	(void)calls->cuptiProfilerInitialize(&plain);
+	/* Before this the other calls of that family crash (seen on an H200). */
+	if (calls->cuptiProfilerInitialize(&plain))
+		return;
+	if (calls->cuptiDeviceGetChipName && !calls->cuptiDeviceGetChipName(&chip) && chip.name)
+		(void)dprintf(fd, "chip %s\n", chip.name);
 	if (calls->cuptiProfilerGetCounterAvailability)
 		ask_counters(asking);
 	ask_sampling(asking);

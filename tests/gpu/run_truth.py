@@ -1,0 +1,121 @@
+"""Comparisons for run_truth.sh: prints what it compares, ends with status 1 on a
+difference. Formulas are those of the claims, not of sonde."""
+import json
+import re
+import statistics
+import sys
+
+bad = []
+
+
+def check(good, text):
+    print("  %s %s" % ("." if good else "!", text))
+    if not good:
+        bad.append(text)
+
+
+def load(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def rows(path):
+    """Rows of `sonde sql --json`, or of its table."""
+    text = open(path).read()
+    try:
+        return [tuple(r.values()) if isinstance(r, dict) else tuple(r) for r in json.loads(text)]
+    except ValueError:
+        try:
+            return [tuple(json.loads(l).values()) for l in text.splitlines() if l.strip()]
+        except ValueError:
+            out = []
+            for line in text.splitlines()[1:]:
+                out.append(tuple(re.split(r"\s{2,}", line.strip())))
+            return out
+
+
+def findings(report):
+    return {f["id"]: f for f in report["findings"]}
+
+
+def pipeline(path):
+    report = load(path)
+    found = findings(report)
+    device = report["devices"][0]
+    for id in ("gpu_starved", "pageable_copy", "sync_readback", "launch_bound"):
+        check(id in found, "finding %s: %s" % (id, found.get(id, {}).get("claim", "-")))
+    check("data loading" in json.dumps(found.get("gpu_starved", {})), "the starved GPU waits in 'data loading'")
+    idle = json.dumps(device["idle"])
+    check("sleep" in idle, "the sleep is named in the idle causes")
+    check(device["kernel_count"] == 20 * 302, "kernels %d of %d" % (device["kernel_count"], 20 * 302))
+    check(device["memcpy_count"] == 20 * 10, "copies %d of %d" % (device["memcpy_count"], 20 * 10))
+    check(device["kernel_ns"] <= device["kernel_sum_ns"], "overlap of streams is not summed: %d <= %d"
+          % (device["kernel_ns"], device["kernel_sum_ns"]))
+    memory = json.dumps(report.get("memory", "-"))
+    print("  memory: %s" % memory[:400])
+    check("leak" in memory or "leak" in json.dumps(list(found)), "leaked 8 MiB blocks and streams are told")
+
+
+def cases(plain, sampled, stalls):
+    times = [{}, {}]
+    for i, path in enumerate((plain, sampled)):
+        for name, ns in rows(path):
+            times[i].setdefault(name.split("(")[0].split("<")[0].replace("void ", ""), []).append(int(str(ns).replace(",", "")))
+    top = {}
+    for function, reason, n in rows(stalls):
+        reason = reason.replace("smsp__pcsamp_warps_issue_stalled_", "")
+        if reason.startswith("smsp__") or reason.endswith("_not_issued"):
+            continue
+        name = function.split("(")[0].replace("void ", "")
+        top.setdefault(name, {})[reason] = top.setdefault(name, {}).get(reason, 0) + int(str(n).replace(",", ""))
+    # samples/README.md's table of the same programs.
+    truth = dict(copy_scalar="long_scoreboard", copy_float4="long_scoreboard", copy_strided="long_scoreboard",
+                 softmax_row_scalar="long_scoreboard", softmax_row_vec4="long_scoreboard", act_powf="not_selected",
+                 act_mul="long_scoreboard", fma_bound="not_selected", fp64_bound="not_selected",
+                 int_bound="math_pipe_throttle", chase="long_scoreboard", one_block="wait", reg_heavy="not_selected",
+                 barrier_heavy="barrier", transpose_conflict="mio_throttle", transpose_padded="long_scoreboard",
+                 matmul_naive="long_scoreboard", matmul_tiled="mio_throttle", atomic_hot="long_scoreboard",
+                 tail_wave="wait", divergent="not_selected")
+    check(len(times[0]) == 21 and len(times[1]) == 21, "21 kernels: %d, %d" % (len(times[0]), len(times[1])))
+    far = 0
+    for name in sorted(times[0]):
+        a, b = (statistics.median(t.get(name, [0])) for t in times)
+        stall = top.get(name, {})
+        # a warp that was selected did not stall
+        best = max((r for r in stall if r != "selected"), key=lambda r: stall[r], default="-")
+        ratio = b / a if a else 0
+        far += abs(ratio - 1) > 0.01
+        right = best == truth.get(name)
+        print("  %-20s %10.0f ns  x %.4f  %8d samples  %s %s" %
+              (name, a, ratio, sum(stall.values()), best, "" if right else "(ncu: %s)" % truth.get(name)))
+        if not right:
+            bad.append(name)
+    check(far == 0, "%d of 21 kernels more than 1 %% from the run without PC sampling" % far)
+
+
+def train(mode, trace, run):
+    a, b = load(trace)["devices"][0], load(run)["devices"][0]
+    for key in ("kernel_count", "memcpy_count", "memcpy_bytes", "memset_count"):
+        check(a[key] == b[key], "%s: Kineto %d, run %d" % (key, a[key], b[key]))
+    ratio = b["kernel_sum_ns"] / a["kernel_sum_ns"]
+    check(abs(ratio - 1) < 0.02, "kernel time: Kineto %d, run %d, x %.4f" % (a["kernel_sum_ns"], b["kernel_sum_ns"], ratio))
+    print("  Kineto: %s" % [f["id"] for f in load(trace)["findings"]])
+    print("  run:    %s" % [f["id"] for f in load(run)["findings"]])
+    first = load(run)["findings"][0]["id"] if load(run)["findings"] else "-"
+    check(first == ("gpu_starved" if mode == "slow" else "launch_bound"), "first finding: %s" % first)
+
+
+def ddp(path):
+    report = load(path)
+    uuids = {d.get("uuid") for d in report["devices"] if d.get("kernel_count", 0) > 0}
+    check(len(uuids) == 2, "two cards with kernels: %s" % uuids)
+    for d in report["devices"]:
+        print("  device %s: %s kernels, busy %s waiting %s" %
+              (d.get("id"), d.get("kernel_count"), d.get("busy_ns"), d.get("waiting_ns")))
+    check(report["loss"].get("dropped", 0) == 0, "nothing dropped: %s" % report["loss"])
+    print("  ranks: %s" % json.dumps(report.get("ranks", "-"))[:300])
+    print("  findings: %s" % [f["id"] for f in report["findings"]])
+
+
+globals()[sys.argv[1]](*sys.argv[2:])
+sys.exit(1 if bad else 0)

@@ -1,0 +1,123 @@
+#!/bin/bash
+# What `sonde run` records is true: programs with known faults, beside a Kineto
+# trace of the same job, with other tools at CUPTI, with kills. On two cards also
+# a torchrun job. About 200 s on one H200, 40 s more on two.
+#
+#   SONDE=build/portable/sonde tests/gpu/run_truth.sh
+#
+# Needs libsonde-inject.so beside sonde, nvcc, python3 with torch. Logs and
+# profiles go to $OUT. Status 1 if a claim fails.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
+sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${OUT:-$work}
+for p in launch cases pipeline; do
+	nvcc -O3 -lineinfo -arch=sm_90 -o "$work/$p" "$programs/$p.cu" || exit 1
+done
+cd "$work"
+bad=0
+claim() {
+	if (($1 == 0)); then echo "ok      $2"; else echo "FAILED  $2"; bad=1; fi
+}
+run() { timeout 150 "$sonde" run --no-report "$@"; }
+one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
+
+echo "== pipeline"
+run -o pipeline.sonde -- ./pipeline 20 >/dev/null 2>"$out/pipeline.err"
+"$sonde" report --json pipeline.sonde >pipeline.json
+"$sonde" report pipeline.sonde >"$out/pipeline.txt"
+python3 "$here/run_truth.py" pipeline pipeline.json
+claim $? "pipeline.cu: the faults built into it are told"
+
+echo "== cases"
+run -o cases0.sonde -- ./cases 5 >/dev/null
+run --pc-sampling on -o cases1.sonde -- ./cases 5 >/dev/null
+for i in 0 1; do
+	"$sonde" sql --json cases$i.sonde 'select name, "end" - start ns from kernel' >cases$i.rows 2>/dev/null ||
+		"$sonde" sql cases$i.sonde 'select name, duration from kernel' >cases$i.rows
+done
+"$sonde" sql --json cases1.sonde 'select function, reason, sum(samples) n from stall group by 1, 2' >stalls.rows
+python3 "$here/run_truth.py" cases cases0.rows cases1.rows stalls.rows
+claim $? "cases.cu: durations and top stalls"
+cp cases1.sonde "$out/"
+
+for mode in slow fast; do
+	echo "== train $mode"
+	OUT=$work python3 "$programs/train.py" $mode >/dev/null 2>&1
+	"$sonde" import -o trace.sonde "train_$mode.json" >/dev/null
+	"$sonde" report --json trace.sonde >trace.json
+	run -c cudaProfilerApi -o train.sonde -- python3 "$programs/train.py" $mode --profiler none
+	"$sonde" report --json train.sonde >train.json
+	"$sonde" report train.sonde >"$out/train_$mode.txt"
+	python3 "$here/run_truth.py" train $mode trace.json train.json
+	claim $? "train.py $mode: as Kineto sees it"
+done
+
+echo "== other users of CUPTI"
+run -o own.sonde -- env OUT="$work/own" python3 "$programs/train.py" fast >own.log 2>&1
+claim $? "train.py with its own profiler ends well"
+mkdir -p own
+OUT=$work/own run -o own.sonde -- python3 "$programs/train.py" fast >own.log 2>&1
+[[ -s own/train_fast.json ]] && grep -q 'asked for CUPTI itself' own.log
+claim $? "its trace is written, and sonde says that it stepped back"
+cupti12=$(python3 -c 'import triton, glob, os; print((glob.glob(os.path.join(os.path.dirname(triton.__file__), "**/libcupti.so*"), recursive=True) or [""])[0])' 2>/dev/null)
+if [[ $cupti12 ]]; then
+	SONDE_CUPTI=$cupti12 run -o c12.sonde -- ./launch 20000 >/dev/null 2>c12.err
+	n=$(one c12.sonde 'select count(*) from kernel')
+	echo "$cupti12: $n kernels"; cat c12.err
+	[[ $n == 20001 ]]
+	claim $? "CUPTI 12.8: every launch"
+fi
+./launch 2000 >/dev/null
+run -o ncu.sonde -- ncu --launch-count 2 ./launch 100 >ncu.log 2>&1
+claim $? "under ncu: it ends well"
+grep 'sonde run:' ncu.log
+run -o san.sonde -- compute-sanitizer ./launch 100 >san.log 2>&1
+claim $? "under compute-sanitizer: it ends well"
+grep 'sonde run:' san.log
+
+echo "== kills"
+unreadable=0
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	run -o kill$i.sonde -- ./launch 400000 >/dev/null 2>&1 &
+	sleep "0.$((RANDOM % 9))"; sleep 0.3
+	pkill -9 -x launch; wait $!
+	"$sonde" report --json kill$i.sonde >/dev/null 2>&1 || unreadable=$((unreadable + 1))
+done
+for i in 11 12 13 14 15 16 17 18 19 20; do
+	"$sonde" run --no-report -o kill$i.sonde -- ./launch 200000 >alive$i 2>/dev/null &
+	pid=$!
+	sleep "0.$((RANDOM % 9))"; sleep 0.4
+	kill -9 $pid; wait $pid 2>/dev/null
+	while pgrep -x launch >/dev/null; do sleep 0.1; done
+	grep -q '200000 launches' alive$i || { echo "kill $i: the target did not end"; unreadable=$((unreadable + 1)); }
+	"$sonde" report --json kill$i.sonde >/dev/null 2>&1 ||
+		"$sonde" report --json kill$i.sonde.part >/dev/null 2>&1 || unreadable=$((unreadable + 1))
+done
+echo "unreadable: $unreadable; left in /dev/shm: $(ls /dev/shm | grep -c sonde); others: $(ls | grep -v 'sonde\|alive\|json\|rows\|log\|err\|own\|launch$\|cases$\|pipeline$\|pickle\|txt' | tr '\n' ' ')"
+claim $unreadable "20 kills: profiles readable, targets unharmed"
+
+echo "== highest rate"
+run -o rate.sonde -- ./launch 3000000 2>rate.err
+n=$(one rate.sonde 'select count(*) from kernel')
+"$sonde" report --json rate.sonde | python3 -c 'import json, sys; l = json.load(sys.stdin)["loss"]; print(l)'
+echo "kernels $n of 3000001, $(stat -c %s rate.sonde) bytes"
+cat rate.err
+
+if (($(nvidia-smi -L | wc -l) > 1)); then
+	echo "== torchrun on two cards"
+	mkdir -p ddp
+	OUTD=$work/ddp run -o ddp0.sonde -- torchrun --nproc-per-node 2 "$programs/ddp.py" >ddp.log 2>&1
+	sed "s/with profile(.*/import contextlib\nwith contextlib.nullcontext() as p:/; s/ p.step()/ pass/" "$programs/ddp.py" >ddp_plain.py
+	OUTD=$work/ddp run -o ddp.sonde -- torchrun --nproc-per-node 2 ddp_plain.py >>ddp.log 2>&1
+	claim $? "torchrun ends well"
+	"$sonde" report --json ddp.sonde >ddp.json
+	"$sonde" report ddp.sonde >"$out/ddp.txt"
+	cp ddp.sonde ddp.log "$out/"
+	python3 "$here/run_truth.py" ddp ddp.json
+	claim $? "both ranks in one profile, each with its card"
+fi
+exit $bad
