@@ -256,9 +256,10 @@ static void add_wrapped(struct buf *out, const char *text, size_t column)
 
 static void add_row(struct buf *out, const char *left, const char *what)
 {
-	buf_printf(out, "  %-*s", HELP_COLUMN - 2, left);
 	if (strlen(left) > HELP_COLUMN - 4)
-		buf_printf(out, "\n%*s", HELP_COLUMN, "");
+		buf_printf(out, "  %s\n%*s", left, HELP_COLUMN, "");
+	else
+		buf_printf(out, "  %-*s", HELP_COLUMN - 2, left);
 	add_wrapped(out, *what ? _(what) : what, HELP_COLUMN);
 }
 

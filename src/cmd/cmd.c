@@ -65,7 +65,8 @@ void cmd_overview(struct buf *out)
 		   _("Says where a GPU's time goes, why, and what to do about it."));
 	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
 		buf_printf(out, "  %-12s%s\n", cmds[i]->name, _(cmds[i]->summary));
-	buf_printf(out, "\n%s\n%s\n%s\n\n%s\n", _("Try:"), "  sonde report trace.json.gz",
+	buf_printf(out, "\n%s\n%s\n%s\n%s\n%s\n\n%s\n", _("Try:"), "  sonde doctor",
+		   "  sonde run -- python train.py", "  sonde report trace.json.gz",
 		   "  sonde explain occupancy",
 		   _("'sonde help COMMAND' tells more. 'sonde --version' prints the version."));
 }

@@ -120,11 +120,11 @@ static int doctor_run(const void *arguments, struct err *err)
 const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.summary = N_("Say what can be measured here, why not, and the line that mends it"),
-	.description = N_("Looks at the driver, the cards, this process's rights, the container or "
-			  "job around\n"
-			  "it, and the software, and names for each thing that is missing what it "
-			  "costs and\n"
-			  "the least that mends it, as it is typed here. Changes nothing."),
+	.description =
+		N_("Looks at the driver, the cards, this process's rights, the container or\n"
+		   "job around it, and the software, and names for each thing that is\n"
+		   "missing what it costs and the least that mends it, as it is typed here.\n"
+		   "Changes nothing."),
 	.examples = "  sonde doctor\n"
 		    "  sonde doctor --probe\n"
 		    "  sonde doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .why'\n"

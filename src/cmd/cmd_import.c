@@ -70,10 +70,10 @@ static int import_run(const void *arguments, struct err *err)
 const struct cmd cmd_import = {
 	.name = "import",
 	.summary = N_("Read files of other tools into a profile"),
-	.description = N_(
-		"Kineto and other Chrome traces, nvidia-smi's tables, logs and XML, and Nsight\n"
-		"Compute's CSV are told apart by their content; gzip and zstd are undone. Several\n"
-		"files of one run make one profile."),
+	.description =
+		N_("Kineto and other Chrome traces, nvidia-smi's tables, logs and XML, Nsight\n"
+		   "Compute's CSV and kernel logs are told apart by their content; gzip and zstd\n"
+		   "are undone. Several files of one run make one profile."),
 	.examples = "  sonde import trace.json.gz\n"
 		    "  sonde import -o run.sonde trace.json.gz dmon.txt q.txt\n"
 		    "  nvidia-smi -q | sonde import -o node.sonde -",

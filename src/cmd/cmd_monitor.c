@@ -222,11 +222,11 @@ static int monitor_command(const void *arguments, struct err *err)
 const struct cmd cmd_monitor = {
 	.name = "monitor",
 	.summary = N_("Record the cards all the time: files, lines, metrics, flight records"),
-	.description = N_("Asks the driver every 5 seconds, in a child process, and goes on "
-			  "whatever happens:\n"
-			  "no driver, one that hangs, a lost card, a full disk, a clock that is "
-			  "set.\n"
-			  "'sonde report DIRECTORY' tells what was recorded."),
+	.description =
+		N_("Asks the driver every 5 seconds, in a child process, and goes on\n"
+		   "whatever happens: no driver, one that hangs, a lost card, a full disk, a\n"
+		   "clock that is set.\n"
+		   "'sonde report DIRECTORY' tells what was recorded."),
 	.examples = "  sonde monitor /var/lib/sonde\n"
 		    "  sonde monitor --flight --listen 9877 /var/lib/sonde\n"
 		    "  sonde monitor --format dmon --interval 1 --count 60\n"

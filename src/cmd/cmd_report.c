@@ -167,9 +167,8 @@ static int report_run(const void *arguments, struct err *err)
 const struct cmd cmd_report = {
 	.name = "report",
 	.summary = N_("Say where the time went, why, and what to do"),
-	.description = N_("Leads with the layer that explains most: the card, then the timeline, "
-			  "then single\n"
-			  "kernels. What was not measured is a dash, never 0."),
+	.description = N_("Leads with the layer that explains most: the card, then the timeline,\n"
+			  "then single kernels. What was not measured is a dash, never 0."),
 	.examples = "  sonde report run.sonde\n"
 		    "  sonde report trace.json.gz\n"
 		    "  sonde report --last 24h /var/lib/sonde\n"

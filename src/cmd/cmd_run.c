@@ -349,11 +349,11 @@ static int run_run(const void *arguments, struct err *err)
 const struct cmd cmd_run = {
 	.name = "run",
 	.summary = N_("Run a program and say where its GPU time goes"),
-	.description = N_("Records kernels, copies, the calls that launch and wait, NVTX ranges "
-			  "and memory of\n"
-			  "COMMAND and the processes it starts, in one normal run, and reports "
-			  "when it ends.\n"
-			  "The exit status is COMMAND's own."),
+	.description =
+		N_("Records kernels, copies, the calls that launch and wait, NVTX ranges and\n"
+		   "memory of COMMAND and the processes it starts, in one normal run, and\n"
+		   "reports when it ends.\n"
+		   "The exit status is COMMAND's own."),
 	.examples = "  sonde run -- python train.py\n"
 		    "  sonde run -o step.sonde -d 30 -- ./server --port 80\n"
 		    "  sonde run --pc-sampling on -- ./cases",

@@ -265,10 +265,10 @@ const struct cmd cmd_sql = {
 	.name = "sql",
 	.summary = N_("Query a profile's events and tables"),
 	.description =
-		N_("Each kind of event is a table with names and times resolved. Reads only, "
-		   "also while\nthe profile is being written."),
+		N_("Each kind of event is a table with names and times resolved. Reads only,\n"
+		   "also while the profile is being written."),
 	.examples = "  sonde sql run.sonde\n"
-		    "  sonde sql run.sonde 'SELECT name, count(*), sum(duration) FROM kernel\n"
+		    "  sonde sql run.sonde 'SELECT name, count(*), sum(duration_ns) FROM kernel\n"
 		    "                       GROUP BY name ORDER BY 3 DESC LIMIT 10'",
 	.opts = sql_opts,
 	.args_size = sizeof(struct sql_args),
