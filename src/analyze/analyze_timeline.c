@@ -129,6 +129,7 @@ int analyze_host(struct store *store, struct facts *facts, struct err *err)
 	struct timeline *timeline = facts->timeline;
 
 	host_ops(timeline, facts);
+	setup_facts(timeline, facts);
 	idle_facts(timeline, facts);
 	step_facts_build(timeline, facts);
 	readback_facts(timeline, facts);

@@ -71,7 +71,7 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->launch_gap_p50_ns = FACT_UNKNOWN;
 	fact->coverage = NAN;
 	for (int i = 0; i < IDLE_COUNT; i++)
-		fact->idle[i].cause = i;
+		fact->idle[i].cause = fact->steady.idle[i].cause = i;
 	fact->system.interval_ns = FACT_UNKNOWN;
 	fact->system.period_ns = FACT_UNKNOWN;
 	fact->system.mem_growth_bytes_s = NAN;
@@ -84,6 +84,25 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->system.ledger.reference_mhz = NAN;
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		fact->system.ledger.row[i].mhz_lost = NAN;
+}
+
+struct judged device_judged(const struct device_fact *device)
+{
+	const struct steady_fact *steady = &device->steady;
+
+	if (steady->has)
+		return (struct judged){ true,
+					steady->idle,
+					steady->span_ns,
+					steady->busy_ns,
+					steady->idle_ns,
+					steady->kernel_ns,
+					steady->kernel_count,
+					steady->launch_sum_ns };
+	return (struct judged){
+		false,           device->idle,      device->span_ns,      device->busy_ns,
+		device->idle_ns, device->kernel_ns, device->kernel_count, device->launch_sum_ns
+	};
 }
 
 int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
@@ -113,8 +132,10 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 
 static void device_done(struct device_fact *fact)
 {
-	for (int i = 0; i < IDLE_COUNT; i++)
+	for (int i = 0; i < IDLE_COUNT; i++) {
 		VEC_DONE(&fact->idle[i].during);
+		VEC_DONE(&fact->steady.idle[i].during);
+	}
 	VEC_DONE(&fact->episodes);
 }
 

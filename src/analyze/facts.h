@@ -36,6 +36,7 @@ const char *grade_name(enum grade grade); /* "none", "low", "medium", "high" */
 	X(SYNC_BLOCKED, "sync_blocked", "the host sat in a synchronising call")             \
 	X(LAUNCH_RATE, "launch_rate", "launches came, but slower than the kernels ran")     \
 	X(DEPENDENCY, "dependency", "work was queued, waiting for another stream or event") \
+	X(SETUP, "setup", "modules were loaded, code compiled, a context made")             \
 	X(PEER, "peer", "waiting for another rank")                                         \
 	X(UNATTRIBUTED, "unattributed", "the recording does not say")
 
@@ -86,6 +87,39 @@ struct idle_fact {
 	int64_t count;
 	int64_t longest_ns, longest_at_ns;
 	VEC(struct during) during; /* by ns, longest first; parts of ns, may cover less */
+};
+
+/* What a process does once, before it runs steadily. X(id, name) */
+#define SETUP_LIST(X)         \
+	X(NONE, "none")       \
+	X(JIT, "jit")         \
+	X(LOAD, "load")       \
+	X(CONTEXT, "context") \
+	X(LAUNCH, "launch")   \
+	X(MEMORY, "memory")
+
+enum setup_kind {
+#define X(id, name) SETUP_##id,
+	SETUP_LIST(X)
+#undef X
+		SETUP_COUNT
+};
+const char *setup_name(enum setup_kind kind);
+
+/* The start that the steady part leaves out: from the begin of the window. */
+struct setup_fact {
+	int64_t start_ns, ns;
+	int64_t part_ns[SETUP_COUNT]; /* a union each; an instant counts once */
+	int64_t other_ns;             /* of no known purpose: the host's own work */
+};
+
+/* A device after its set-up; times as those of the whole. */
+struct steady_fact {
+	bool has; /* the set-up is long enough to be left out; else nothing holds */
+	int64_t start_ns, span_ns, busy_ns, idle_ns, kernel_ns;
+	int64_t kernel_count;
+	int64_t launch_sum_ns;
+	struct idle_fact idle[IDLE_COUNT];
 };
 
 /* min, max, and the rest over the samples of one metric. */
@@ -238,6 +272,8 @@ struct device_fact {
 	int64_t unmatched_ops;   /* kernels without a launch in the recording */
 	int64_t launched_before; /* of those, launched before the window by all signs */
 	struct idle_fact idle[IDLE_COUNT];
+	struct steady_fact steady;
+	struct setup_fact setup; /* with steady.has */
 	/* launch delay: kernel start - end of launch call, 0 and more */
 	int64_t delay_p50_ns, delay_p95_ns;
 	int64_t queue_max;     /* launched, not yet started; FACT_UNKNOWN */
@@ -256,6 +292,15 @@ struct device_fact {
 };
 
 extern const int64_t SMALL_KERNEL_NS;
+
+/* What a verdict on a device speaks of: its steady part where set-up is left
+ * out, else all of it. */
+struct judged {
+	bool steady;
+	const struct idle_fact *idle; /* by cause */
+	int64_t span_ns, busy_ns, idle_ns, kernel_ns, kernel_count, launch_sum_ns;
+};
+struct judged device_judged(const struct device_fact *device);
 
 /* X(id, name): what binds a kernel (design 7, research in doc/bound.md). */
 #define BOUND_LIST(X)               \

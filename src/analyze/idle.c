@@ -44,6 +44,9 @@ struct idler {
 	struct timeline *timeline;
 	struct facts *facts;
 	struct device_fact *fact;
+	struct idle_fact *out; /* of the whole, or of the steady part: then [from_ns, ) */
+	int64_t from_ns;
+	bool steady;
 	const struct tl_device *device;
 	struct cursor *cursors; /* by index into timeline.lanes */
 	struct map during_slot;
@@ -82,7 +85,8 @@ static void during_add(struct idler *idler, enum idle_cause cause, const struct 
 		(uint64_t)name << 16 | (uint64_t)cause << 8 | (uint64_t)kind << 4 | frame->phase;
 	struct during *during;
 
-	idler->phase_ns[frame->phase] += ns;
+	if (!idler->steady)
+		idler->phase_ns[frame->phase] += ns;
 	if (key != idler->last_key) {
 		uint64_t *slot = map_find(&idler->during_slot, key);
 
@@ -98,11 +102,22 @@ static void during_add(struct idler *idler, enum idle_cause cause, const struct 
 	idler->during[cause].at[idler->last_slot].ns += ns;
 }
 
+/* Loading, compiling and the like is set-up whenever it happens; obtaining memory
+ * only until the device runs steadily: then it is a fault of the loop. */
+static bool is_setup(const struct idler *idler, const struct open_frame *frame, int64_t at)
+{
+	enum setup_kind kind =
+		frame->kind == ACTIVITY_CALL ? idler->timeline->setup_of[frame->name] : SETUP_NONE;
+
+	return kind != SETUP_NONE && (kind != SETUP_MEMORY || (idler->fact->steady.has &&
+							       at < idler->fact->steady.start_ns));
+}
+
 /* Give [from, to) of a gap to `cause`, but for what the threads say otherwise. */
 static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64_t to,
 		 uint32_t thread, uint32_t other)
 {
-	bool host = cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE;
+	bool host = cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE || cause == IDLE_SETUP;
 
 	while (from < to) {
 		enum idle_cause now = cause;
@@ -122,6 +137,8 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 		ns = until - from;
 		if (host && frame && frame->sync)
 			now = IDLE_SYNC_BLOCKED;
+		else if (host && frame && is_setup(idler, frame, from))
+			now = IDLE_SETUP;
 		else if (cause == IDLE_LAUNCH_RATE && frame && frame->loader)
 			now = IDLE_HOST_LATE;
 		idler->gap_ns[now] += ns;
@@ -202,7 +219,8 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	if (before == TL_NONE || launch - calls->end[before] > idler->cadence_ns)
 		host = IDLE_HOST_LATE;
 	if (end - launch > idler->cadence_ns)
-		launching = IDLE_HOST_LATE;
+		launching = map_find(&idler->timeline->first_launches, call) ? IDLE_SETUP
+									     : IDLE_HOST_LATE;
 	if (from < launch &&
 	    (blocked_at(idler, thread, from, &free_at) ||
 	     (other != thread && blocked_at(idler, other, from, &free_at))) &&
@@ -227,7 +245,7 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 	else
 		launched_gap(idler, from, to, call);
 	for (int i = 0; i < IDLE_COUNT; i++) {
-		struct idle_fact *idle = &idler->fact->idle[i];
+		struct idle_fact *idle = &idler->out[i];
 
 		if (!idler->gap_ns[i])
 			continue;
@@ -277,15 +295,17 @@ static void device_gaps(struct idler *idler)
 	const struct tl_ops *ops = &timeline->ops;
 	uint32_t last = device_op(idler->device, 0);
 
+	/* The steady part begins with an op: no gap reaches across. */
 	for (size_t i = 1; i < idler->device->count; i++) {
 		uint32_t op = device_op(idler->device, i);
 
-		if (ops->start[op] > ops->end[last]) {
+		if (ops->start[op] > ops->end[last] && ops->start[op] > idler->from_ns) {
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
 			gap(idler, ops->end[last], ops->start[op], op);
-			launch_gap(idler, op);
+			if (!idler->steady)
+				launch_gap(idler, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns = ops->start[op] - ops->end[last] -
@@ -317,10 +337,13 @@ static void kernel_gaps(struct idler *idler, uint32_t device)
 	}
 }
 
-static void device_idle(struct idler *idler, uint32_t index)
+static void device_idle(struct idler *idler, uint32_t index, bool steady)
 {
 	struct timeline *timeline = idler->timeline;
 
+	idler->steady = steady;
+	idler->out = steady ? idler->fact->steady.idle : idler->fact->idle;
+	idler->from_ns = steady ? idler->fact->steady.start_ns : INT64_MIN;
 	idler->device = &timeline->devices[index];
 	idler->launch = 0;
 	idler->last_key = UINT64_MAX;
@@ -333,9 +356,10 @@ static void device_idle(struct idler *idler, uint32_t index)
 	for (size_t i = 0; i < timeline->lanes.count; i++)
 		cursor_init(&idler->cursors[i], timeline, &timeline->lanes.at[i]);
 	device_gaps(idler);
-	kernel_gaps(idler, index);
+	if (!steady)
+		kernel_gaps(idler, index);
 	for (int i = 0; i < IDLE_COUNT; i++) {
-		struct idle_fact *idle = &idler->fact->idle[i];
+		struct idle_fact *idle = &idler->out[i];
 		size_t count = idler->during[i].count;
 
 		idle->cause = i;
@@ -367,7 +391,9 @@ void idle_facts(struct timeline *timeline, struct facts *facts)
 	for (uint32_t i = 0; i < facts->devices.count; i++) {
 		idler.fact = &facts->devices.at[i];
 		if (idler.fact->has_timeline)
-			device_idle(&idler, i);
+			device_idle(&idler, i, false);
+		if (idler.fact->steady.has)
+			device_idle(&idler, i, true);
 	}
 	for (size_t i = 0; i < timeline->lanes.count; i++)
 		cursor_done(&idler.cursors[i]);

@@ -144,6 +144,8 @@ struct timeline {
 	VEC(struct tl_collective) collectives;
 	VEC(struct tl_readback) readbacks;
 	VEC(struct interval) loading;       /* when some thread loaded data */
+	uint8_t *setup_of;                  /* enum setup_kind by name; after setup_facts */
+	struct map first_launches;          /* calls that brought a kernel's code */
 	int64_t *window_start, *window_end; /* by source; start > end: nothing recorded */
 };
 
@@ -274,6 +276,9 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 void rank_waiting(struct timeline *timeline, struct facts *facts);
 bool collective_name(const char *name);
 void host_ops(struct timeline *timeline, struct facts *facts);
+/* Set-up, and the times of what is steady; idle_facts tells its idle time. */
+void setup_facts(struct timeline *timeline, struct facts *facts);
+enum setup_kind setup_kind_of(const char *name);
 void idle_facts(struct timeline *timeline, struct facts *facts);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,

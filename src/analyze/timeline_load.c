@@ -69,6 +69,8 @@ void timeline_free(struct timeline *timeline)
 		free(timeline->lanes.at[i].frames);
 	VEC_DONE(&timeline->lanes);
 	VEC_DONE(&timeline->ranges);
+	free(timeline->setup_of);
+	map_done(&timeline->first_launches);
 	free(timeline);
 }
 

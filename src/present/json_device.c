@@ -145,11 +145,11 @@ static const char *activity_name(enum activity_kind kind)
 
 /* A cause with no time in it is an honest zero and listed: the causes of a
  * device add up to idle_ns. */
-static void put_idle(const struct facts *facts, const struct device_fact *device, struct json *json)
+static void put_idle(const struct facts *facts, const struct idle_fact *all, struct json *json)
 {
 	json_array(json, "idle");
 	for (int i = 0; i < IDLE_COUNT; i++) {
-		const struct idle_fact *idle = &device->idle[i];
+		const struct idle_fact *idle = &all[i];
 
 		if (!idle->ns && !idle->count)
 			continue;
@@ -173,6 +173,34 @@ static void put_idle(const struct facts *facts, const struct device_fact *device
 		json_end(json);
 		json_end(json);
 	}
+	json_end(json);
+}
+
+/* What the verdict leaves out, and the times of the rest. */
+static void put_steady(const struct facts *facts, const struct device_fact *device,
+		       struct json *json)
+{
+	const struct steady_fact *steady = &device->steady;
+	const struct setup_fact *setup = &device->setup;
+
+	json_object(json, "setup");
+	json_i64(json, "start_ns", setup->start_ns);
+	json_i64(json, "ns", setup->ns);
+	json_object(json, "parts");
+	for (int i = SETUP_NONE + 1; i < SETUP_COUNT; i++)
+		json_i64(json, setup_name((enum setup_kind)i), setup->part_ns[i]);
+	json_i64(json, "other", setup->other_ns);
+	json_end(json);
+	json_end(json);
+	json_object(json, "steady");
+	json_i64(json, "start_ns", steady->start_ns);
+	json_i64(json, "span_ns", steady->span_ns);
+	json_i64(json, "busy_ns", steady->busy_ns);
+	json_i64(json, "idle_ns", steady->idle_ns);
+	json_i64(json, "kernel_ns", steady->kernel_ns);
+	json_i64(json, "kernel_count", steady->kernel_count);
+	json_i64(json, "launch_sum_ns", steady->launch_sum_ns);
+	put_idle(facts, steady->idle, json);
 	json_end(json);
 }
 
@@ -235,7 +263,9 @@ void present_json_device(const struct facts *facts, const struct device_fact *de
 	}
 	if (device->has_timeline) {
 		put_timeline(device, json);
-		put_idle(facts, device, json);
+		put_idle(facts, device->idle, json);
+		if (device->steady.has)
+			put_steady(facts, device, json);
 	}
 	if (device->has_system)
 		put_system(&device->system, json);

@@ -150,31 +150,43 @@ void text_header(struct page *page, const struct facts *facts)
 /* What the timeline says in one sentence. */
 static const char *busy_sentence(struct page *page, const struct facts *facts)
 {
-	const struct device_fact *least = NULL, *most = NULL;
-	struct unit_text low, high, span;
+	const struct device_fact *least = NULL;
+	double least_share = 0, most_share = 0;
+	struct unit_text low, high, span, setup;
+	struct judged judged;
 	size_t count = 0;
 
 	for (size_t i = 0; i < facts->devices.count; i++) {
 		const struct device_fact *device = &facts->devices.at[i];
 
-		if (!device->has_timeline || device->span_ns <= 0)
+		double share;
+
+		judged = device_judged(device);
+		if (!device->has_timeline || judged.span_ns <= 0)
 			continue;
-		count++;
-		if (!least || (double)device->busy_ns * (double)least->span_ns <
-				      (double)least->busy_ns * (double)device->span_ns)
+		share = (double)judged.busy_ns / (double)judged.span_ns;
+		if (!count++ || share < least_share) {
 			least = device;
-		if (!most || (double)device->busy_ns * (double)most->span_ns >
-				     (double)most->busy_ns * (double)device->span_ns)
-			most = device;
+			least_share = share;
+		}
+		most_share = share > most_share ? share : most_share;
 	}
 	if (!count)
 		return NULL;
-	(void)units_share(&low, (double)least->busy_ns / (double)least->span_ns);
-	(void)units_share(&high, (double)most->busy_ns / (double)most->span_ns);
+	(void)units_share(&low, least_share);
+	(void)units_share(&high, most_share);
+	judged = device_judged(least);
+	if (count == 1 && judged.steady)
+		return page_printf(page,
+				   _("%s was busy for %s of %s of steady work (set-up of %s before "
+				     "is left out)."),
+				   text_device_short(page, facts, least->device), low.at,
+				   units_ns(&span, judged.span_ns),
+				   units_ns(&setup, least->setup.ns));
 	if (count == 1)
 		return page_printf(page, _("%s was busy for %s of %s."),
 				   text_device_short(page, facts, least->device), low.at,
-				   units_ns(&span, least->span_ns));
+				   units_ns(&span, judged.span_ns));
 	return page_printf(page, _("%d GPUs were busy for %s to %s of their time."), (int)count,
 			   low.at, high.at);
 }

@@ -21,11 +21,12 @@ static const struct part IDLE_PARTS[IDLE_COUNT] = {
 	[IDLE_SYNC_BLOCKED] = { N_("idle: host in a sync"), "\xe2\x96\x92", 's', INK_BLOCK, 0 },
 	[IDLE_LAUNCH_RATE] = { N_("idle: launches too slow"), "\xe2\x95\x8c", 'l', INK_WAIT, 0 },
 	[IDLE_DEPENDENCY] = { N_("idle: waits for a stream"), "\xe2\x94\x86", 'd', INK_BLOCK, 0 },
+	[IDLE_SETUP] = { N_("idle: set-up"), "\xe2\x97\xa6", 'u', INK_DIM, 0 },
 	[IDLE_PEER] = { N_("idle: waits for a peer"), "\xe2\x89\x88", 'p', INK_BLOCK, 0 },
 	[IDLE_UNATTRIBUTED] = { N_("idle: cause not recorded"), "\xc2\xb7", '?', INK_DIM, 0 },
 };
 
-static void fill_parts(const struct device_fact *device, struct part *parts)
+static void fill_parts(const struct judged *device, struct part *parts)
 {
 	int64_t copies = device->busy_ns - device->kernel_ns;
 
@@ -134,8 +135,8 @@ static void print_during(struct page *page, const struct facts *facts, const str
 }
 
 /* The legend, which is the table of the times at once. */
-static void print_parts(struct page *page, const struct facts *facts,
-			const struct device_fact *device, const struct part *parts)
+static void print_parts(struct page *page, const struct facts *facts, const struct judged *device,
+			const struct part *parts)
 {
 	int label = 0;
 
@@ -227,22 +228,66 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 				      units_ns(&a, device->stream_overlap_ns)));
 }
 
+static const char *setup_label(enum setup_kind kind)
+{
+	static const char *const label[SETUP_COUNT] = {
+		[SETUP_NONE] = N_("the host's own work"),
+		[SETUP_JIT] = N_("compiling"),
+		[SETUP_LOAD] = N_("loading modules and kernels"),
+		[SETUP_CONTEXT] = N_("making the context"),
+		[SETUP_LAUNCH] = N_("first launches"),
+		[SETUP_MEMORY] = N_("obtaining memory and streams"),
+	};
+
+	return _(label[kind]);
+}
+
+/* "Left out: 6.8 s of set-up before: the host's own work 6.2 s, ...", the longest
+ * first. */
+static void print_setup(struct page *page, const struct setup_fact *setup)
+{
+	int64_t part[SETUP_COUNT];
+	struct buf line = { 0 };
+	struct unit_text ns;
+
+	memcpy(part, setup->part_ns, sizeof(part));
+	part[SETUP_NONE] = setup->other_ns;
+	buf_printf(&line, _("Left out: %s of set-up before"), units_ns(&ns, setup->ns));
+	for (int told = 0; told < SETUP_COUNT; told++) {
+		int most = 0;
+
+		for (int kind = 1; kind < SETUP_COUNT; kind++)
+			most = part[kind] > part[most] ? kind : most;
+		if (part[most] <= 0)
+			break;
+		buf_printf(&line, "%s%s %s", told ? ", " : ": ", setup_label(most),
+			   units_ns(&ns, part[most]));
+		part[most] = 0;
+	}
+	page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM, line.at);
+	buf_done(&line);
+}
+
 void text_timeline(struct page *page, const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->devices.count; i++) {
 		const struct device_fact *device = &facts->devices.at[i];
+		struct judged judged = device_judged(device);
 		struct part parts[PART_COUNT];
 		struct unit_text span;
 
 		if (!device->has_timeline)
 			continue;
-		fill_parts(device, parts);
+		fill_parts(&judged, parts);
 		page_heading(page,
 			     page_printf(page, _("Where the time went: %s"),
 					 text_device_short(page, facts, device->device)),
-			     page_printf(page, _("span %s"), units_ns(&span, device->span_ns)));
+			     page_printf(page, judged.steady ? _("steady %s") : _("span %s"),
+					 units_ns(&span, judged.span_ns)));
 		print_bar(page, parts);
-		print_parts(page, facts, device, parts);
+		print_parts(page, facts, &judged, parts);
+		if (judged.steady)
+			print_setup(page, &device->setup);
 		print_remarks(page, device);
 	}
 }

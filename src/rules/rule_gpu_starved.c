@@ -17,6 +17,7 @@ static const double LOADER_PART = 0.5;
 static const double LOADER_SHARE = 0.05;
 
 struct starved {
+	struct judged judged;
 	int64_t ns;        /* idle because the host was late */
 	int64_t loader_ns; /* of that, while the launching thread loaded data */
 	uint32_t loader_name;
@@ -25,8 +26,9 @@ struct starved {
 
 static struct starved starved_of(const struct device_fact *device)
 {
-	const struct idle_fact *idle = &device->idle[IDLE_HOST_LATE];
-	struct starved starved = { .ns = idle->ns };
+	struct judged judged = device_judged(device);
+	const struct idle_fact *idle = &judged.idle[IDLE_HOST_LATE];
+	struct starved starved = { .ns = idle->ns, .judged = judged };
 
 	for (size_t i = 0; i < idle->during.count; i++) {
 		const struct during *during = &idle->during.at[i];
@@ -46,18 +48,19 @@ static struct starved starved_of(const struct device_fact *device)
  * vanishes behind the longer: the least that moving the loader away brings. At
  * most all starved time goes, and the waits. A recording with stacks slows the
  * launching too, and can't tell how much of that idle time is its own doing. */
-static void loader_impact(const struct facts *facts, const struct device_fact *device,
-			  const struct starved *starved, struct finding *finding)
+static void loader_impact(const struct facts *facts, const struct starved *starved,
+			  struct finding *finding)
 {
-	int64_t rest_ns = device->span_ns - starved->loader_ns;
+	const struct judged *judged = &starved->judged;
+	int64_t rest_ns = judged->span_ns - starved->loader_ns;
 	int64_t low_ns = starved->loader_ns < rest_ns ? starved->loader_ns : rest_ns;
-	int64_t high_ns = starved->ns + device->idle[IDLE_SYNC_BLOCKED].ns;
+	int64_t high_ns = starved->ns + judged->idle[IDLE_SYNC_BLOCKED].ns;
 
 	if (facts->host_time_inflated)
-		high_ns += device->idle[IDLE_LAUNCH_RATE].ns;
+		high_ns += judged->idle[IDLE_LAUNCH_RATE].ns;
 	if (low_ns > starved->ns)
 		low_ns = starved->ns;
-	finding_impact(finding, low_ns < 0 ? 0 : low_ns, high_ns, device->span_ns);
+	finding_impact(finding, low_ns < 0 ? 0 : low_ns, high_ns, judged->span_ns);
 }
 
 static void loader_advice(struct finding *finding, const char *loader)
@@ -88,7 +91,7 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 			const struct device_fact *device, const struct starved *starved,
 			struct findings *findings)
 {
-	double share = share_of(starved->ns, device->span_ns);
+	double share = share_of(starved->ns, starved->judged.span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
 	const char *loader = tell_name(facts, starved->loader_name);
@@ -104,7 +107,7 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "idle.host_late.during.loader", (double)starved->loader_ns, "ns",
 			 loader);
 	loader_advice(finding, loader);
-	loader_impact(facts, device, starved, finding);
+	loader_impact(facts, starved, finding);
 	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
 				"faster than the GPU's steps?"));
 	finding_next(finding,
@@ -115,7 +118,7 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 		      const struct device_fact *device, const struct starved *starved,
 		      struct findings *findings)
 {
-	double share = share_of(starved->ns, device->span_ns);
+	double share = share_of(starved->ns, starved->judged.span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
 	const char *device_text = tell_device(facts, findings, device->device);
@@ -151,8 +154,9 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 	/* Work of the host can be hidden only behind work of the device: the busy
 	 * time at most is there to hide it. */
 	finding_impact(finding,
-		       starved->ns < device->busy_ns ? starved->ns / 2 : device->busy_ns / 2,
-		       starved->ns, device->span_ns);
+		       starved->ns < starved->judged.busy_ns ? starved->ns / 2
+							     : starved->judged.busy_ns / 2,
+		       starved->ns, starved->judged.span_ns);
 	finding_next(finding, _("mark the host's parts with torch.profiler.record_function or NVTX "
 				"ranges and record again"));
 }
@@ -169,10 +173,10 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;
 		starved = starved_of(device);
-		if (share_of(starved.ns, device->span_ns) < STARVED_SHARE)
+		if (share_of(starved.ns, starved.judged.span_ns) < STARVED_SHARE)
 			continue;
 		if (share_of(starved.loader_ns, starved.ns) >= LOADER_PART &&
-		    share_of(starved.loader_ns, device->span_ns) >= LOADER_SHARE)
+		    share_of(starved.loader_ns, starved.judged.span_ns) >= LOADER_SHARE)
 			tell_loader(facts, rule, device, &starved, findings);
 		else
 			tell_host(facts, rule, device, &starved, findings);
@@ -181,7 +185,9 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		finding->coverage = device->coverage;
 		finding_evidence(finding, "idle.host_late", (double)starved.ns, "ns",
 				 tell_device(facts, findings, device->device));
-		finding_evidence(finding, "span_ns", (double)device->span_ns, "ns", "");
+		finding_evidence(finding, starved.judged.steady ? "steady.span_ns" : "span_ns",
+				 (double)starved.judged.span_ns, "ns", "");
+		tell_setup(findings, device, finding);
 		tell_host_doubt(facts, findings, finding);
 	}
 }

@@ -11,13 +11,14 @@ static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 static const int64_t LAUNCHES_LEAST = 50;
 
 static void evidence(const struct facts *facts, struct findings *findings,
-		     const struct device_fact *device, struct finding *finding)
+		     const struct device_fact *device, const struct judged *judged,
+		     struct finding *finding)
 {
 	const char *where = tell_device(facts, findings, device->device);
 
-	finding_evidence(finding, "idle.launch_rate", (double)device->idle[IDLE_LAUNCH_RATE].ns,
+	finding_evidence(finding, "idle.launch_rate", (double)judged->idle[IDLE_LAUNCH_RATE].ns,
 			 "ns", where);
-	finding_evidence(finding, "kernel_count", (double)device->kernel_count, "count", where);
+	finding_evidence(finding, "kernel_count", (double)judged->kernel_count, "count", where);
 	finding_evidence(finding, "kernel_p50_ns", (double)device->kernel_p50_ns, "ns", where);
 	finding_evidence(finding, "launch_gap_p50_ns", (double)device->launch_gap_p50_ns, "ns",
 			 where);
@@ -41,13 +42,14 @@ static void advice(struct finding *finding)
 static void tell(const struct facts *facts, const struct rule *rule,
 		 const struct device_fact *device, struct findings *findings)
 {
-	int64_t idle_ns = device->idle[IDLE_LAUNCH_RATE].ns;
-	double share = share_of(idle_ns, device->span_ns);
+	struct judged judged = device_judged(device);
+	int64_t idle_ns = judged.idle[IDLE_LAUNCH_RATE].ns;
+	double share = share_of(idle_ns, judged.span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
 	struct unit_text ns, percent, median, gap, count;
 	/* Even a host that does nothing but launch needs its launch calls. */
-	int64_t low_ns = idle_ns - device->launch_sum_ns;
+	int64_t low_ns = idle_ns - judged.launch_sum_ns;
 
 	finding->device = device->device;
 	finding->claim = finding_text(
@@ -55,17 +57,18 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		_("%s ran dry between launches for %s (%s of the span): %s kernels with a median "
 		  "of %s, while a launch comes every %s."),
 		tell_device(facts, findings, device->device), units_ns(&ns, idle_ns),
-		units_share(&percent, share), units_count(&count, device->kernel_count),
+		units_share(&percent, share), units_count(&count, judged.kernel_count),
 		units_ns(&median, device->kernel_p50_ns),
 		units_ns(&gap, device->launch_gap_p50_ns));
 	finding->coverage = device->coverage;
-	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, device->span_ns);
-	evidence(facts, findings, device, finding);
+	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, judged.span_ns);
+	evidence(facts, findings, device, &judged, finding);
 	advice(finding);
+	tell_setup(findings, device, finding);
 	tell_host_doubt(facts, findings, finding);
 	/* Recording a stack at each call is just what makes launches slow. While
 	 * the host is late for other reasons as well, mend those first. */
-	if (!facts->host_time_inflated || device->idle[IDLE_HOST_LATE].ns < idle_ns)
+	if (!facts->host_time_inflated || judged.idle[IDLE_HOST_LATE].ns < idle_ns)
 		return;
 	finding->severity = SEVERITY_NOTE;
 	finding->held_back = true;
@@ -78,13 +81,15 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 {
 	for (size_t i = 0; i < facts->devices.count; i++) {
 		const struct device_fact *device = &facts->devices.at[i];
+		struct judged judged;
 
 		if (!device->has_timeline || device->span_ns <= 0 || device->idle_ns <= 0 ||
 		    device->launch_count < LAUNCHES_LEAST)
 			continue;
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;
-		if (share_of(device->idle[IDLE_LAUNCH_RATE].ns, device->span_ns) >=
+		judged = device_judged(device);
+		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >=
 		    LAUNCH_BOUND_SHARE)
 			tell(facts, rule, device, findings);
 	}

@@ -77,6 +77,20 @@ void tell_host_doubt(const struct facts *facts, struct findings *findings, struc
 	finding_next(finding, _("record again with with_stack=False to see the host's true times"));
 }
 
+void tell_setup(struct findings *findings, const struct device_fact *device,
+		struct finding *finding)
+{
+	struct unit_text ns, span;
+
+	if (!device->steady.has)
+		return;
+	finding->claim = finding_text(findings,
+				      _("%s This is of the steady %s; the set-up of %s before is "
+					"left out."),
+				      finding->claim, units_ns(&span, device->steady.span_ns),
+				      units_ns(&ns, device->setup.ns));
+}
+
 bool tell_enough_launches(const struct facts *facts, const struct rule *rule,
 			  const struct device_fact *device, struct findings *findings)
 {

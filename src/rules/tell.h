@@ -18,6 +18,10 @@ const char *tell_name(const struct facts *facts, uint32_t name);
  * rests on host time says so and loses a grade. Call it when the claim is set. */
 void tell_host_doubt(const struct facts *facts, struct findings *findings, struct finding *finding);
 
+/* Where set-up is left out of what was judged, the claim says so. */
+void tell_setup(struct findings *findings, const struct device_fact *device,
+		struct finding *finding);
+
 /* Launches must be known for so large a part of the kernels before idle time
  * has causes. False, with a line, if they are not. */
 bool tell_enough_launches(const struct facts *facts, const struct rule *rule,

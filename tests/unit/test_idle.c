@@ -219,9 +219,63 @@ Test(idle, a_launch_call_that_takes_a_millisecond_and_more_is_a_late_host)
 
 	trace_launch(&trace, 1, 0, 10, 20);
 	id = trace_call(&trace, 1, "cudaLaunchKernel", 30, 5030);
-	trace_kernel(&trace, 7, "loaded_just_now", 5030, 5040, id);
+	trace_kernel(&trace, 7, "some_kernel", 5030, 5040, id);
 	device = trace_analyze(&trace);
 	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 5000);
 	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	cr_assert_eq(idle_us(device, IDLE_SETUP), 0);
+	trace_done(&trace);
+}
+
+Test(idle, the_first_launch_of_a_kernel_that_takes_long_loads_it)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+	uint64_t id;
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	id = trace_call(&trace, 1, "cudaLaunchKernel", 30, 5030);
+	trace_kernel(&trace, 7, "loaded_just_now", 5030, 5040, id);
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_SETUP), 5000);
+	cr_assert_eq(idle_us(device, IDLE_LAUNCH_RATE), 10);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 0);
+	trace_done(&trace);
+}
+
+Test(idle, loading_and_compiling_are_set_up_whoever_asked)
+{
+	static const char *const names[] = { "cuLibraryLoadData", "cuModuleLoadData",
+					     "Runtime Triggered Module Loading",
+					     "Lazy function loading", "JIT compile" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct trace trace = trace_new();
+		const struct device_fact *device;
+
+		trace_launch(&trace, 1, 0, 10, 20);
+		if (names[i][0] == 'c')
+			trace_call(&trace, 1, names[i], 100, 3100);
+		else
+			trace_host(&trace, 1, CALL_OVERHEAD, names[i], 100, 3100);
+		trace_launch(&trace, 1, 4000, 4010, 4100);
+		device = trace_analyze(&trace);
+		cr_assert_eq(idle_us(device, IDLE_SETUP), 3000, "%s", names[i]);
+		cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 3980 - 3000);
+		trace_done(&trace);
+	}
+}
+
+Test(idle, memory_obtained_in_the_loop_is_the_loops_fault)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	trace_call(&trace, 1, "cudaMalloc", 100, 3100);
+	trace_launch(&trace, 1, 4000, 4010, 4100);
+	device = trace_analyze(&trace);
+	cr_assert_eq(idle_us(device, IDLE_SETUP), 0);
+	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 3980);
 	trace_done(&trace);
 }

@@ -1,0 +1,320 @@
+/*
+ * Set-up and the steady part behind it.
+ *
+ * A process loads modules, compiles, makes its context and obtains memory
+ * once. That is the program's start, not how its loop runs, so what follows
+ * is told apart: the steady part of a device begins where hardly any set-up
+ * is left. doc/analysis.md, "Set-up and the steady part".
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Set-up of so small a share of what follows is noise: half of what makes a
+ * GPU "starved", so it can't turn that verdict. */
+static const double REST_SHARE = 0.05;
+/* A start that is a smaller share of the span changes no verdict: half of the
+ * least difference between "noted" and "bad". */
+static const double LEFT_OUT_LEAST = 0.10;
+/* What follows must be what the recording is about: most of its kernels. */
+static const double KERNELS_LEAST = 0.5;
+/* No launching takes so long; the first launch of a kernel does where the
+ * driver loads its code then (CUDA Programming Guide, "Lazy Loading"). */
+static const int64_t FIRST_LAUNCH_NS = 1000000;
+
+static const struct {
+	const char *starts;
+	enum setup_kind kind;
+} NAMES[] = {
+	/* CUPTI's overhead records, as sonde and as Kineto spell them. */
+	{ "runtime triggered module loading", SETUP_LOAD },
+	{ "lazy function loading", SETUP_LOAD },
+	{ "driver compiler", SETUP_JIT },
+	{ "jit", SETUP_JIT },
+	{ "resource", SETUP_CONTEXT },
+	/* CUDA and HIP. */
+	{ "cuLibraryLoad", SETUP_LOAD },
+	{ "cudaLibraryLoad", SETUP_LOAD },
+	{ "cuModuleLoad", SETUP_LOAD },
+	{ "hipModuleLoad", SETUP_LOAD },
+	{ "cuLink", SETUP_JIT },
+	{ "cuInit", SETUP_CONTEXT },
+	{ "cuCtxCreate", SETUP_CONTEXT },
+	{ "cuDevicePrimaryCtxRetain", SETUP_CONTEXT },
+	{ "cudaSetDevice", SETUP_CONTEXT },
+	{ "cudaInitDevice", SETUP_CONTEXT },
+	{ "hipInit", SETUP_CONTEXT },
+	{ "cudaMalloc", SETUP_MEMORY },
+	{ "cudaHostAlloc", SETUP_MEMORY },
+	{ "cudaHostRegister", SETUP_MEMORY },
+	{ "cuMemAlloc", SETUP_MEMORY },
+	{ "cuMemHostAlloc", SETUP_MEMORY },
+	{ "cuMemCreate", SETUP_MEMORY },
+	{ "cuMemMap", SETUP_MEMORY },
+	{ "cudaStreamCreate", SETUP_MEMORY },
+	{ "cuStreamCreate", SETUP_MEMORY },
+	{ "hipMalloc", SETUP_MEMORY },
+	{ "hipHostMalloc", SETUP_MEMORY },
+	{ "hipStreamCreate", SETUP_MEMORY },
+};
+
+enum setup_kind setup_kind_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++)
+		if (!strncasecmp(name, NAMES[i].starts, strlen(NAMES[i].starts)))
+			return NAMES[i].kind;
+	return SETUP_NONE;
+}
+
+const char *setup_name(enum setup_kind kind)
+{
+	static const char *const names[] = {
+#define X(id, name) [SETUP_##id] = name,
+		SETUP_LIST(X)
+#undef X
+	};
+
+	return names[kind];
+}
+
+struct event {
+	int64_t start, end;
+	uint32_t source;
+	uint8_t kind;
+};
+
+struct setup {
+	struct timeline *timeline;
+	VEC(struct event) events;
+};
+
+static void add(struct setup *setup, uint32_t source, enum setup_kind kind, int64_t start,
+		int64_t end)
+{
+	*VEC_ADD(&setup->events) = (struct event){ start, end, source, (uint8_t)kind };
+}
+
+static void lane_events(struct setup *setup, const struct tl_lane *lane)
+{
+	const struct timeline *timeline = setup->timeline;
+	const struct tl_calls *calls = &timeline->calls;
+
+	for (size_t i = 0; i < lane->frame_count; i++) {
+		const struct tl_frame *frame = &lane->frames[i];
+
+		if (frame->kind == ACTIVITY_CALL && timeline->setup_of[frame->name])
+			add(setup, lane->source, timeline->setup_of[frame->name], frame->start,
+			    frame->end);
+	}
+	for (uint32_t i = lane->first_call; i < lane->first_call + lane->call_count; i++)
+		if (timeline->setup_of[calls->name[i]])
+			add(setup, lane->source, timeline->setup_of[calls->name[i]],
+			    calls->start[i], calls->end[i]);
+}
+
+/* The first launch of each kernel, where it took long. */
+static void first_launches(struct setup *setup)
+{
+	struct timeline *timeline = setup->timeline;
+	const struct session *session = timeline->session;
+	const struct tl_ops *ops = &timeline->ops;
+
+	for (uint32_t d = 0; d < session->devices.count; d++) {
+		const struct tl_device *device = &timeline->devices[d];
+		bool *seen = device->count ? mem_zero(timeline->name_count + 1) : NULL;
+
+		for (size_t i = 0; i < device->count; i++) {
+			uint32_t op = device_op(device, i), call = ops->call[op], name;
+			const struct tl_segment *segment = op_segment(timeline, op);
+			int64_t start, end;
+
+			if (segment->kind != STORE_kernel || ops->key[op] >= session->keys.count)
+				continue;
+			name = session->keys.at[ops->key[op]].name;
+			if (name >= timeline->name_count || seen[name])
+				continue;
+			seen[name] = true;
+			if (call >= TL_BEFORE)
+				continue;
+			start = timeline->calls.start[call];
+			end = timeline->calls.end[call];
+			if (end - start < FIRST_LAUNCH_NS)
+				continue;
+			map_put(&timeline->first_launches, call, 1);
+			add(setup, segment->source, SETUP_LAUNCH, start, end);
+		}
+		free(seen);
+	}
+}
+
+/* Does the device run work of this source? */
+static bool source_of(const struct timeline *timeline, uint32_t device, uint32_t source)
+{
+	for (size_t i = 0; i < timeline->ops.segments.count; i++)
+		if (timeline->ops.segments.at[i].device == device &&
+		    timeline->ops.segments.at[i].source == source)
+			return true;
+	return false;
+}
+
+/* The set-up of the device's sources of kinds up to `kind`, cut to [from, to). */
+static size_t intervals(const struct setup *setup, const bool *sources, enum setup_kind kind,
+			int64_t from, int64_t to, struct interval *ret_at)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < setup->events.count; i++) {
+		const struct event *event = &setup->events.at[i];
+		int64_t start = event->start > from ? event->start : from;
+		int64_t end = event->end < to ? event->end : to;
+
+		if (sources[event->source] && event->kind <= kind && start < end)
+			ret_at[count++] = (struct interval){ start, end };
+	}
+	return interval_union(ret_at, count);
+}
+
+/* The first kernel of the device, if memory or code for it came within the
+ * recording before anything ran: then what ran before it brought the data. */
+static int64_t first_kernel(const struct setup *setup, const struct tl_device *device,
+			    const bool *sources)
+{
+	const struct timeline *timeline = setup->timeline;
+	int64_t first = timeline->ops.start[device_op(device, 0)];
+	bool begun = false;
+
+	for (size_t i = 0; i < setup->events.count && !begun; i++)
+		begun = sources[setup->events.at[i].source] && setup->events.at[i].start < first;
+	for (size_t i = 0; begun && i < device->count; i++) {
+		uint32_t op = device_op(device, i);
+		enum store_kind kind = op_segment(timeline, op)->kind;
+
+		if (kind == STORE_kernel || kind == STORE_graph)
+			return timeline->ops.start[op];
+	}
+	return first;
+}
+
+/* The earliest time behind which set-up is a small part of the rest. */
+static int64_t steady_from(const struct interval *setup, size_t count, int64_t from, int64_t end)
+{
+	int64_t after = 0;
+	size_t next = 0;
+
+	while (next < count && setup[next].end <= from)
+		next++;
+	for (size_t i = next; i < count; i++)
+		after += setup[i].end - (setup[i].start > from ? setup[i].start : from);
+	for (; next < count && (double)after > REST_SHARE * (double)(end - from); next++) {
+		after -= setup[next].end - (setup[next].start > from ? setup[next].start : from);
+		from = setup[next].end;
+	}
+	return from;
+}
+
+/* Times of the steady part: from the first op at or after `from`. */
+static void steady_times(const struct timeline *timeline, const struct tl_device *device,
+			 int64_t from, int64_t end, struct steady_fact *steady)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	struct cover busy = { 0 }, kernel = { 0 };
+	size_t first = 0;
+
+	while (first < device->count && ops->start[device_op(device, first)] < from)
+		first++;
+	if (first == device->count)
+		return;
+	steady->start_ns = ops->start[device_op(device, first)];
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device_op(device, i), call = ops->call[op];
+		enum store_kind kind = op_segment(timeline, op)->kind;
+		bool late = ops->start[op] < steady->start_ns;
+		int64_t start = late ? steady->start_ns : ops->start[op];
+
+		if (ops->end[op] <= start && late)
+			continue;
+		cover_add(&busy, start, ops->end[op]);
+		if (kind == STORE_kernel || kind == STORE_graph)
+			cover_add(&kernel, start, ops->end[op]);
+		if (late)
+			continue;
+		steady->kernel_count += kind == STORE_kernel;
+		if (call < TL_BEFORE && timeline->calls.first_op[call] == op)
+			steady->launch_sum_ns +=
+				timeline->calls.end[call] - timeline->calls.start[call];
+	}
+	steady->span_ns = end - steady->start_ns;
+	steady->busy_ns = cover_total(&busy);
+	steady->kernel_ns = cover_total(&kernel);
+	steady->idle_ns = steady->span_ns - steady->busy_ns;
+}
+
+/* What the time before was for: what loads while something compiles compiles, and
+ * so on in the order of kinds. */
+static void setup_parts(const struct setup *setup, const bool *sources, struct device_fact *fact,
+			struct interval *spare)
+{
+	struct setup_fact *out = &fact->setup;
+	int64_t known = 0;
+
+	out->start_ns = fact->window_start_ns;
+	out->ns = fact->steady.start_ns - fact->window_start_ns;
+	for (int kind = SETUP_NONE + 1; kind < SETUP_COUNT; kind++) {
+		size_t count = intervals(setup, sources, kind, out->start_ns, fact->steady.start_ns,
+					 spare);
+		int64_t covered = interval_length(spare, count);
+
+		out->part_ns[kind] = covered - known;
+		known = covered;
+	}
+	out->other_ns = out->ns - known;
+}
+
+static void device_setup(struct setup *setup, struct facts *facts, uint32_t index,
+			 struct interval *spare)
+{
+	struct timeline *timeline = setup->timeline;
+	const struct tl_device *device = &timeline->devices[index];
+	struct device_fact *fact = &facts->devices.at[index];
+	bool *sources = mem_zero(timeline->session->sources.count + 1);
+	int64_t first = timeline->ops.start[device_op(device, 0)];
+	int64_t end = first + fact->span_ns, from;
+	struct steady_fact steady = { 0 };
+	size_t count;
+
+	for (uint32_t i = 0; i < timeline->session->sources.count; i++)
+		sources[i] = source_of(timeline, index, i);
+	/* Memory that is obtained in the loop is the loop's. */
+	count = intervals(setup, sources, SETUP_LAUNCH, first, end, spare);
+	from = steady_from(spare, count, first_kernel(setup, device, sources), end);
+	if ((double)(from - first) >= LEFT_OUT_LEAST * (double)fact->span_ns)
+		steady_times(timeline, device, from, end, &steady);
+	if (steady.span_ns > 0 &&
+	    (double)steady.kernel_count >= KERNELS_LEAST * (double)fact->kernel_count) {
+		steady.has = true;
+		fact->steady = steady;
+		setup_parts(setup, sources, fact, spare);
+	}
+	free(sources);
+}
+
+void setup_facts(struct timeline *timeline, struct facts *facts)
+{
+	struct setup setup = { .timeline = timeline };
+	struct interval *spare;
+
+	timeline->setup_of = mem_zero(timeline->name_count + 1);
+	for (uint32_t i = 0; i < timeline->name_count; i++)
+		timeline->setup_of[i] = (uint8_t)setup_kind_of(session_text(timeline->session, i));
+	first_launches(&setup);
+	for (size_t i = 0; i < timeline->lanes.count; i++)
+		lane_events(&setup, &timeline->lanes.at[i]);
+	spare = mem_alloc((setup.events.count + 1) * sizeof(*spare));
+	for (uint32_t i = 0; i < facts->devices.count; i++)
+		if (facts->devices.at[i].has_timeline)
+			device_setup(&setup, facts, i, spare);
+	free(spare);
+	VEC_DONE(&setup.events);
+}
