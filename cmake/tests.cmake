@@ -27,6 +27,10 @@ find_path(CUPTI_INCLUDE cupti_pmsampling.h PATHS /usr/local/cuda/include
 	/usr/local/cuda/extras/CUPTI/include)
 if(CUPTI_INCLUDE AND TARGET test_probe_layout)
 	target_include_directories(test_probe_layout SYSTEM PRIVATE ${CUPTI_INCLUDE})
+	target_include_directories(test_cupti_abi SYSTEM PRIVATE ${CUPTI_INCLUDE})
+endif()
+if(TARGET test_cupti_abi)
+	target_include_directories(test_cupti_abi PRIVATE ${CMAKE_SOURCE_DIR})
 endif()
 
 # tests/fuzz/fuzz_X.c defines LLVMFuzzerTestOneInput; without libFuzzer it

@@ -58,6 +58,14 @@ static bool times_good(struct spooled *p, uint64_t start, uint64_t end)
 	return false;
 }
 
+static int64_t size_of(struct spooled *p, uint64_t bytes)
+{
+	if (bytes < INT64_MAX)
+		return (int64_t)bytes;
+	p->malformed++;
+	return EVENT_UNKNOWN;
+}
+
 static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 {
 	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
@@ -165,7 +173,7 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.host_memory = host_memory(copy.from, copy.to);
 	op.name = copy_name(p, op.copy, copy.from, copy.to);
 	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
-	op.bytes = (int64_t)copy.bytes;
+	op.bytes = size_of(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
 	p->copies_seen++;
@@ -183,7 +191,7 @@ static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes
 	op.end_ns = spooled_time(p, copy.end);
 	op.name = copy_name(p, COPY_PTOP, copy.from, copy.to);
 	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
-	op.bytes = (int64_t)copy.bytes;
+	op.bytes = size_of(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
 	p->copies_seen++;
@@ -202,7 +210,7 @@ static int take_memset(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.name = intern_text(p->sink->session->strings,
 			      set.memory == 3 || set.memory == 6 ? "Memset (Device)" : "Memset");
 	op.lane = spooled_stream(p, set.device, set.context, set.stream);
-	op.bytes = (int64_t)set.bytes;
+	op.bytes = size_of(p, set.bytes);
 	op.correlation = set.correlation;
 	op.graph_node = set.graph_node;
 	return sink_op(p->sink, &op, p->err);
@@ -336,7 +344,7 @@ static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	TAKE(cupti_memory, memory);
 	if (memory.operation != 1 && memory.operation != 2)
 		return 0;
-	if (!times_good(p, memory.time, memory.time))
+	if (!times_good(p, memory.time, memory.time) || size_of(p, memory.bytes) < 0)
 		return 0;
 	alloc.lane = spooled_other(p, "memory");
 	alloc.time_ns = spooled_time(p, memory.time);

@@ -136,7 +136,7 @@ int host_many(void)
 int host_marks(void)
 {
 	gpu_begin();
-	for (int i = 0; i < 200000; i++)
+	for (int i = 0; i < 300000; i++)
 		mark("again and again");
 	say("launches 0\n");
 	return 0;

@@ -1,0 +1,282 @@
+/*
+ * Our declarations of CUPTI and NVTX against the real headers, where those are:
+ * each field that sonde reads has the same place and size.
+ */
+#include <criterion/criterion.h>
+
+#include "inject/nvtx.h"
+#include "wire/cupti_abi.h"
+
+#if __has_include(<cupti_pcsampling.h>)
+#include <cupti.h>
+#include <cupti_pcsampling.h>
+
+#define SAME(ours, field, theirs, their_field)                                                  \
+	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field), #ours);   \
+	_Static_assert(sizeof(((struct ours *)0)->field) == sizeof(((theirs *)0)->their_field), \
+		       #ours "." #field)
+/* Ours is the beginning of theirs; records of the oldest version we know are
+ * no shorter. */
+#define BEGINS(ours, theirs) _Static_assert(sizeof(struct ours) <= sizeof(theirs), #ours)
+
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 their_kernel;
+typedef CUpti_ActivityMemcpy6 their_memcpy;
+#else
+typedef CUpti_ActivityKernel9 their_kernel;
+typedef CUpti_ActivityMemcpy5 their_memcpy;
+#endif
+
+#define KERNEL(field, theirs)                            \
+	SAME(cupti_kernel, field, their_kernel, theirs); \
+	SAME(cupti_kernel, field, CUpti_ActivityKernel9, theirs)
+BEGINS(cupti_kernel, CUpti_ActivityKernel9);
+KERNEL(kind, kind);
+KERNEL(registers, registersPerThread);
+KERNEL(start, start);
+KERNEL(end, end);
+KERNEL(device, deviceId);
+KERNEL(context, contextId);
+KERNEL(stream, streamId);
+KERNEL(grid[0], gridX);
+KERNEL(grid[2], gridZ);
+KERNEL(block[0], blockX);
+KERNEL(block[2], blockZ);
+KERNEL(static_shared, staticSharedMemory);
+KERNEL(dynamic_shared, dynamicSharedMemory);
+KERNEL(correlation, correlationId);
+KERNEL(name, name);
+KERNEL(queued, queued);
+KERNEL(submitted, submitted);
+KERNEL(graph_node, graphNodeId);
+KERNEL(graph, graphId);
+KERNEL(cluster[0], clusterX);
+KERNEL(cluster[2], clusterZ);
+
+#define MEMCPY(field, theirs)                            \
+	SAME(cupti_memcpy, field, their_memcpy, theirs); \
+	SAME(cupti_memcpy, field, CUpti_ActivityMemcpy5, theirs)
+BEGINS(cupti_memcpy, CUpti_ActivityMemcpy5);
+MEMCPY(copy, copyKind);
+MEMCPY(from, srcKind);
+MEMCPY(to, dstKind);
+MEMCPY(bytes, bytes);
+MEMCPY(start, start);
+MEMCPY(end, end);
+MEMCPY(device, deviceId);
+MEMCPY(stream, streamId);
+MEMCPY(correlation, correlationId);
+MEMCPY(graph_node, graphNodeId);
+
+BEGINS(cupti_memcpy_peer, CUpti_ActivityMemcpyPtoP4);
+SAME(cupti_memcpy_peer, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
+SAME(cupti_memcpy_peer, start, CUpti_ActivityMemcpyPtoP4, start);
+SAME(cupti_memcpy_peer, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME(cupti_memcpy_peer, to_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
+SAME(cupti_memcpy_peer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
+SAME(cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
+
+BEGINS(cupti_memset, CUpti_ActivityMemset4);
+SAME(cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
+SAME(cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME(cupti_memset, stream, CUpti_ActivityMemset4, streamId);
+SAME(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
+SAME(cupti_memset, memory, CUpti_ActivityMemset4, memoryKind);
+SAME(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
+
+_Static_assert(sizeof(struct cupti_api) == sizeof(CUpti_ActivityAPI), "");
+SAME(cupti_api, cbid, CUpti_ActivityAPI, cbid);
+SAME(cupti_api, start, CUpti_ActivityAPI, start);
+SAME(cupti_api, process, CUpti_ActivityAPI, processId);
+SAME(cupti_api, thread, CUpti_ActivityAPI, threadId);
+SAME(cupti_api, correlation, CUpti_ActivityAPI, correlationId);
+SAME(cupti_api, result, CUpti_ActivityAPI, returnValue);
+
+BEGINS(cupti_sync, CUpti_ActivitySynchronization);
+SAME(cupti_sync, type, CUpti_ActivitySynchronization, type);
+SAME(cupti_sync, start, CUpti_ActivitySynchronization, start);
+SAME(cupti_sync, correlation, CUpti_ActivitySynchronization, correlationId);
+SAME(cupti_sync, context, CUpti_ActivitySynchronization, contextId);
+SAME(cupti_sync, stream, CUpti_ActivitySynchronization, streamId);
+SAME(cupti_sync, event, CUpti_ActivitySynchronization, cudaEventId);
+
+BEGINS(cupti_overhead, CUpti_ActivityOverhead2);
+SAME(cupti_overhead, overhead, CUpti_ActivityOverhead2, overheadKind);
+SAME(cupti_overhead, object_kind, CUpti_ActivityOverhead2, objectKind);
+SAME(cupti_overhead, object, CUpti_ActivityOverhead2, objectId);
+SAME(cupti_overhead, start, CUpti_ActivityOverhead2, start);
+SAME(cupti_overhead, end, CUpti_ActivityOverhead2, end);
+
+BEGINS(cupti_graph, CUpti_ActivityGraphTrace);
+SAME(cupti_graph, correlation, CUpti_ActivityGraphTrace, correlationId);
+SAME(cupti_graph, start, CUpti_ActivityGraphTrace, start);
+SAME(cupti_graph, device, CUpti_ActivityGraphTrace, deviceId);
+SAME(cupti_graph, graph, CUpti_ActivityGraphTrace, graphId);
+SAME(cupti_graph, stream, CUpti_ActivityGraphTrace, streamId);
+
+BEGINS(cupti_unified, CUpti_ActivityUnifiedMemoryCounter2);
+SAME(cupti_unified, counter, CUpti_ActivityUnifiedMemoryCounter2, counterKind);
+SAME(cupti_unified, value, CUpti_ActivityUnifiedMemoryCounter2, value);
+SAME(cupti_unified, address, CUpti_ActivityUnifiedMemoryCounter2, address);
+SAME(cupti_unified, from, CUpti_ActivityUnifiedMemoryCounter2, srcId);
+SAME(cupti_unified, process, CUpti_ActivityUnifiedMemoryCounter2, processId);
+
+BEGINS(cupti_memory, CUpti_ActivityMemory3);
+SAME(cupti_memory, operation, CUpti_ActivityMemory3, memoryOperationType);
+SAME(cupti_memory, memory, CUpti_ActivityMemory3, memoryKind);
+SAME(cupti_memory, correlation, CUpti_ActivityMemory3, correlationId);
+SAME(cupti_memory, address, CUpti_ActivityMemory3, address);
+SAME(cupti_memory, bytes, CUpti_ActivityMemory3, bytes);
+SAME(cupti_memory, time, CUpti_ActivityMemory3, timestamp);
+SAME(cupti_memory, device, CUpti_ActivityMemory3, deviceId);
+SAME(cupti_memory, stream, CUpti_ActivityMemory3, streamId);
+
+BEGINS(cupti_context, CUpti_ActivityContext);
+SAME(cupti_context, context, CUpti_ActivityContext, contextId);
+SAME(cupti_context, device, CUpti_ActivityContext, deviceId);
+
+SAME(cupti_jit, entry, CUpti_ActivityJit2, jitEntryType);
+SAME(cupti_jit, operation, CUpti_ActivityJit2, jitOperationType);
+SAME(cupti_jit, start, CUpti_ActivityJit2, start);
+SAME(cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
+SAME(cupti_jit, thread, CUpti_ActivityJit2, threadId);
+_Static_assert(offsetof(struct cupti_jit, process) == sizeof(CUpti_ActivityJit), "");
+
+#define DEVICE(field, theirs)                                     \
+	SAME(cupti_device, field, CUpti_ActivityDevice5, theirs); \
+	SAME(cupti_device, field, CUpti_ActivityDevice4, theirs)
+BEGINS(cupti_device, CUpti_ActivityDevice4);
+DEVICE(memory_bytes, globalMemorySize);
+DEVICE(warp_threads, numThreadsPerWarp);
+DEVICE(sms, numMultiprocessors);
+DEVICE(warps_per_sm, maxWarpsPerMultiprocessor);
+DEVICE(shared_per_sm, maxSharedMemoryPerMultiprocessor);
+DEVICE(registers_per_sm, maxRegistersPerMultiprocessor);
+DEVICE(cc_major, computeCapabilityMajor);
+DEVICE(id, id);
+DEVICE(uuid, uuid);
+DEVICE(name, name);
+DEVICE(visible, isCudaVisible);
+
+_Static_assert(sizeof(struct cupti_pc_stall) == sizeof(CUpti_PCSamplingStallReason), "");
+SAME(cupti_pc_stall, samples, CUpti_PCSamplingStallReason, samples);
+SAME(cupti_pc, cubin_crc, CUpti_PCSamplingPCData, cubinCrc);
+SAME(cupti_pc, offset, CUpti_PCSamplingPCData, pcOffset);
+SAME(cupti_pc, function, CUpti_PCSamplingPCData, functionName);
+SAME(cupti_pc, stall_count, CUpti_PCSamplingPCData, stallReasonCount);
+SAME(cupti_pc, stalls, CUpti_PCSamplingPCData, stallReason);
+SAME(cupti_pc_data, room, CUpti_PCSamplingData, collectNumPcs);
+SAME(cupti_pc_data, total, CUpti_PCSamplingData, totalSamples);
+SAME(cupti_pc_data, dropped, CUpti_PCSamplingData, droppedSamples);
+SAME(cupti_pc_data, count, CUpti_PCSamplingData, totalNumPcs);
+SAME(cupti_pc_data, remaining, CUpti_PCSamplingData, remainingNumPcs);
+SAME(cupti_pc_data, at, CUpti_PCSamplingData, pPcData);
+SAME(cupti_pc_data, other_kernels, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+_Static_assert(sizeof(struct cupti_pc_setting) == sizeof(CUpti_PCSamplingConfigurationInfo), "");
+_Static_assert(offsetof(struct cupti_pc_params, u) == CUpti_PCSamplingEnableParamsSize, "");
+_Static_assert(offsetof(struct cupti_pc_params, v) == CUpti_PCSamplingGetDataParamsSize, "");
+_Static_assert(offsetof(struct cupti_pc_params, v) == CUpti_PCSamplingGetNumStallReasonsParamsSize,
+	       "");
+_Static_assert(offsetof(struct cupti_pc_params, names) ==
+		       CUpti_PCSamplingConfigurationInfoParamsSize,
+	       "");
+_Static_assert(sizeof(struct cupti_pc_params) == CUpti_PCSamplingGetStallReasonsParamsSize, "");
+_Static_assert(sizeof(struct cupti_crc_params) == CUpti_GetCubinCrcParamsSize, "");
+
+SAME(cupti_resource, context, CUpti_ResourceData, context);
+SAME(cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME(cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
+SAME(cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
+SAME(cupti_callback, site, CUpti_CallbackData, callbackSite);
+SAME(cupti_callback, context_id, CUpti_CallbackData, contextUid);
+SAME(cupti_callback, correlation, CUpti_CallbackData, correlationId);
+
+#define NUMBER(ours, theirs) cr_assert_eq((int)(ours), (int)(theirs), #ours)
+
+Test(cupti_abi, numbers_are_those_of_the_real_header)
+{
+	NUMBER(CUPTI_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+	NUMBER(CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+	NUMBER(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_KERNEL);
+	NUMBER(CUPTI_KIND_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
+	NUMBER(CUPTI_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME);
+	NUMBER(CUPTI_KIND_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
+	NUMBER(CUPTI_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_CONTEXT);
+	NUMBER(CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	NUMBER(CUPTI_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
+	NUMBER(CUPTI_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+	NUMBER(CUPTI_KIND_UNIFIED_MEMORY, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+	NUMBER(CUPTI_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
+	NUMBER(CUPTI_KIND_STREAM, CUPTI_ACTIVITY_KIND_STREAM);
+	NUMBER(CUPTI_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+	NUMBER(CUPTI_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
+	NUMBER(CUPTI_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+	NUMBER(CUPTI_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+	NUMBER(CUPTI_KIND_JIT, CUPTI_ACTIVITY_KIND_JIT);
+	NUMBER(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+	NUMBER(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+	NUMBER(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+	NUMBER(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+	NUMBER(CUPTI_CONTEXT_DESTROY, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+	NUMBER(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
+	NUMBER(CUPTI_STREAM_DESTROY, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING);
+	NUMBER(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+	NUMBER(CUPTI_MODULE_UNLOAD, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+	NUMBER(CUPTI_SITE_EXIT, CUPTI_API_EXIT);
+	NUMBER(CUPTI_ATTR_DEVICE_BUFFER_SIZE, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
+	NUMBER(CUPTI_ATTR_ZEROED_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+	NUMBER(CUPTI_ATTR_PER_THREAD_BUFFER, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+	NUMBER(CUPTI_RESULT_OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY);
+	NUMBER(CUPTI_RESULT_MAX_LIMIT, CUPTI_ERROR_MAX_LIMIT_REACHED);
+	NUMBER(CUPTI_RESULT_HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY);
+	NUMBER(CUPTI_RESULT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+	NUMBER(CUPTI_RESULT_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+	NUMBER(CUPTI_PC_PERIOD, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD);
+	NUMBER(CUPTI_PC_SCRATCH_BYTES,
+	       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE);
+	NUMBER(CUPTI_PC_HARDWARE_BYTES,
+	       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE);
+	NUMBER(CUPTI_PC_MODE, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE);
+	NUMBER(CUPTI_PC_FORMAT, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_OUTPUT_DATA_FORMAT);
+	NUMBER(CUPTI_PC_BUFFER, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER);
+}
+#endif
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+#define NVTX(field, theirs)                                             \
+	_Static_assert(offsetof(struct nvtx_event, field) ==            \
+			       offsetof(nvtxEventAttributes_t, theirs), \
+		       #field)
+_Static_assert(sizeof(struct nvtx_event) == sizeof(nvtxEventAttributes_t), "");
+NVTX(version, version);
+NVTX(size, size);
+NVTX(category, category);
+NVTX(payload, payload);
+NVTX(message_type, messageType);
+NVTX(message, message);
+_Static_assert(sizeof(struct nvtx_callbacks) == sizeof(NvtxExportTableCallbacks), "");
+_Static_assert(offsetof(struct nvtx_callbacks, function_table) ==
+		       offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable),
+	       "");
+
+Test(nvtx_abi, numbers_are_those_of_the_real_header)
+{
+	cr_assert_eq(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS);
+	cr_assert_eq(NVTX_MODULE_CORE, NVTX_CB_MODULE_CORE);
+	cr_assert_eq(NVTX_MODULE_CORE2, NVTX_CB_MODULE_CORE2);
+#define X(index, name) cr_assert_eq((index), NVTX_CBID_CORE_##name, #name);
+	NVTX_CORE_LIST(X)
+#undef X
+#define X(index, name) cr_assert_eq((index), NVTX_CBID_CORE2_##name, #name);
+	NVTX_CORE2_LIST(X)
+#undef X
+}
+#endif
+
+Test(cupti_abi, declares_whole_records)
+{
+	cr_assert_eq(sizeof(struct cupti_api) % 8, 0);
+	cr_assert_eq(sizeof(struct nvtx_event), 48);
+}

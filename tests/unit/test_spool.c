@@ -1,0 +1,461 @@
+/* The reading side of the spool: records and slots of a made-up process as events. */
+#include <criterion/criterion.h>
+#include <time.h>
+
+#include "segment_bench.h"
+
+static struct bench bench;
+static struct err err;
+
+static void open_bench(void)
+{
+	struct spool_opts opts = { .segments = 2, .buffer_bytes = 8192, .buffers = 4 };
+
+	cr_assert(bench_open(&bench, &opts));
+	bench_claim(&bench);
+}
+
+static void close_bench(void)
+{
+	bench_close(&bench);
+}
+
+TestSuite(spool, .init = open_bench, .fini = close_bench);
+
+static void take(void)
+{
+	cr_assert_geq(spool_take(bench.spool, &bench.record->sink, &err), 0, "%s", err.line);
+}
+
+static const char *text(uint32_t id)
+{
+	return session_text(bench.record->sink.session, id);
+}
+
+static int64_t loss(enum loss id)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < bench.record->sink.session->losses.count; i++)
+		count += bench.record->sink.session->losses.at[i].count[id];
+	return count;
+}
+
+#define PUT(index, record, bytes) bench_record(&bench, index, &(record), sizeof(record), bytes)
+#define TEXT(at)                  bench_text(&bench, at)
+#define SLOT(kind, ...)           bench_slot(&bench, kind, (struct segment_slot){ __VA_ARGS__ })
+
+Test(spool, a_kernel_has_its_times_its_shape_and_its_plain_name)
+{
+	struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL,
+				       .start = 1000,
+				       .end = 1234,
+				       .device = 1,
+				       .context = 2,
+				       .stream = 13,
+				       .grid = { 5, 6, 7 },
+				       .block = { 32, 2, 1 },
+				       .cluster = { 2, 1, 1 },
+				       .static_shared = 100,
+				       .dynamic_shared = 28,
+				       .registers = 40,
+				       .correlation = 77,
+				       .queued = 900,
+				       .graph_node = 9 };
+	const struct kernel_key *key;
+	const struct lane *lane;
+	struct op *op;
+
+	kernel.name = TEXT("_Z5scalePffi");
+	PUT(0, kernel, 216);
+	take();
+	cr_assert_eq(bench.record->ops.count, 1);
+	op = &bench.record->ops.at[0];
+	cr_assert_eq(op->kind, OP_KERNEL);
+	cr_assert_eq(op->start_ns, 1000);
+	cr_assert_eq(op->end_ns, 1234);
+	cr_assert_eq(op->queued_ns, 900);
+	cr_assert_eq(op->correlation, 77);
+	cr_assert_eq(op->graph_node, 9);
+	cr_assert_str_eq(text(op->name), "scale(float*, float, int)");
+	key = &bench.record->sink.session->keys.at[op->key];
+	cr_assert_eq(key->grid[2], 7);
+	cr_assert_eq(key->block[0], 32);
+	cr_assert_eq(key->cluster[0], 2);
+	cr_assert_eq(key->shared_bytes, 128);
+	cr_assert_eq(key->registers, 40);
+	lane = &bench.record->sink.session->lanes.at[op->lane];
+	cr_assert_eq(lane->stream, 13);
+	cr_assert_eq(lane->context, 2);
+	cr_assert_eq(bench.record->sink.session->devices.at[lane->device].ordinal, 1);
+}
+
+Test(spool, records_of_any_size_follow_each_other)
+{
+	struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 10 };
+	struct cupti_memset set = {
+		.kind = CUPTI_KIND_MEMSET, .bytes = 512, .start = 5, .end = 9, .memory = 3
+	};
+
+	kernel.name = TEXT("k");
+	for (int i = 0; i < 10; i++) {
+		kernel.end = 20 + (uint64_t)i;
+		PUT(1, kernel, 208);
+		PUT(1, set, 104);
+	}
+	take();
+	cr_assert_eq(bench.record->ops.count, 20);
+	cr_assert_eq(bench.record->ops.at[18].end_ns, 29);
+	cr_assert_eq(bench.record->ops.at[19].bytes, 512);
+	cr_assert_str_eq(text(bench.record->ops.at[19].name), "Memset (Device)");
+	cr_assert_eq(loss(LOSS_malformed), 0);
+}
+
+Test(spool, copies_say_where_from_and_where_to)
+{
+	struct cupti_memcpy copy = { .kind = CUPTI_KIND_MEMCPY,
+				     .copy = 1,
+				     .from = 1,
+				     .to = 3,
+				     .bytes = 4096,
+				     .start = 1,
+				     .end = 2,
+				     .correlation = 3 };
+	struct cupti_memcpy_peer peer = {
+		.kind = CUPTI_KIND_MEMCPY2, .from = 3, .to = 3, .bytes = 1, .start = 3, .end = 4
+	};
+	struct op *ops;
+
+	PUT(0, copy, 96);
+	copy.copy = 2;
+	copy.from = 3;
+	copy.to = 2;
+	PUT(0, copy, 96);
+	PUT(0, peer, 96);
+	take();
+	ops = bench.record->ops.at;
+	cr_assert_eq(bench.record->ops.count, 3);
+	cr_assert_str_eq(text(ops[0].name), "Memcpy HtoD (Pageable -> Device)");
+	cr_assert_eq(ops[0].copy, COPY_HTOD);
+	cr_assert_eq(ops[0].host_memory, HOST_MEMORY_PAGEABLE);
+	cr_assert_eq(ops[0].bytes, 4096);
+	cr_assert_str_eq(text(ops[1].name), "Memcpy DtoH (Device -> Pinned)");
+	cr_assert_eq(ops[1].host_memory, HOST_MEMORY_PINNED);
+	cr_assert_eq(ops[2].copy, COPY_PTOP);
+}
+
+Test(spool, calls_have_the_names_that_the_ring_gave_without_versions)
+{
+	struct cupti_api api = { .kind = CUPTI_KIND_RUNTIME,
+				 .cbid = 211,
+				 .start = 50,
+				 .end = 60,
+				 .process = bench.pid,
+				 .thread = 4711,
+				 .correlation = 8 };
+
+	SLOT(SLOT_API_NAME, .time_ns = 1, .value = (uint64_t)CUPTI_DOMAIN_RUNTIME << 32 | 211,
+	     .a = TEXT("cudaLaunchKernel_v7000"));
+	SLOT(SLOT_API_NAME, .time_ns = 1, .value = (uint64_t)CUPTI_DOMAIN_DRIVER << 32 | 276,
+	     .a = TEXT("cuMemcpyHtoD_v2"));
+	PUT(0, api, 40);
+	api.kind = CUPTI_KIND_DRIVER;
+	api.cbid = 276;
+	PUT(0, api, 40);
+	api.cbid = 5;
+	PUT(0, api, 40);
+	api.process++; /* a forked child's */
+	PUT(0, api, 40);
+	take();
+	cr_assert_eq(bench.record->calls.count, 3);
+	cr_assert_str_eq(text(bench.record->calls.at[0].name), "cudaLaunchKernel");
+	cr_assert_eq(bench.record->calls.at[0].correlation, 8);
+	cr_assert_eq(bench.record->sink.session->lanes.at[bench.record->calls.at[0].lane].tid,
+		     4711);
+	cr_assert_str_eq(text(bench.record->calls.at[1].name), "cuMemcpyHtoD_v2");
+	cr_assert_str_eq(text(bench.record->calls.at[2].name), "driver call 5");
+}
+
+Test(spool, allocations_are_signed_and_host_memory_has_no_device)
+{
+	struct cupti_memory memory = { .kind = CUPTI_KIND_MEMORY2,
+				       .operation = 1,
+				       .memory = 3,
+				       .address = 0x7000,
+				       .bytes = 640,
+				       .time = 12,
+				       .device = 2 };
+
+	PUT(0, memory, 128);
+	memory.operation = 2;
+	memory.memory = 2;
+	PUT(0, memory, 128);
+	memory.bytes = UINT64_MAX; /* can't be */
+	PUT(0, memory, 128);
+	take();
+	cr_assert_eq(bench.record->allocs.count, 2);
+	cr_assert_eq(bench.record->allocs.at[0].bytes, 640);
+	cr_assert_eq(bench.record->allocs.at[0].device, 2);
+	cr_assert_eq(bench.record->allocs.at[0].time_ns, 12);
+	cr_assert_eq(bench.record->allocs.at[1].bytes, -640);
+	cr_assert_eq(bench.record->allocs.at[1].device, -1);
+	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
+Test(spool, waits_overheads_and_compilation_are_calls)
+{
+	struct cupti_context context = { .kind = CUPTI_KIND_CONTEXT, .context = 3, .device = 0 };
+	struct cupti_sync sync = { .kind = CUPTI_KIND_SYNCHRONIZATION,
+				   .type = 3,
+				   .start = 5,
+				   .end = 50,
+				   .context = 3,
+				   .stream = 7 };
+	struct cupti_overhead overhead = { .kind = CUPTI_KIND_OVERHEAD,
+					   .overhead = 1 << 16,
+					   .object_kind = 2,
+					   .object = { 1, 99, 0 },
+					   .start = 60,
+					   .end = 70 };
+	struct cupti_jit jit = {
+		.kind = CUPTI_KIND_JIT, .operation = 3, .start = 80, .end = 90, .thread = 98
+	};
+	struct call *calls;
+
+	PUT(0, context, 32);
+	PUT(0, sync, 56);
+	PUT(0, overhead, 56);
+	PUT(0, jit, 72);
+	take();
+	calls = bench.record->calls.at;
+	cr_assert_eq(bench.record->calls.count, 3);
+	cr_assert_str_eq(text(calls[0].name), "Stream Sync");
+	cr_assert_eq(calls[0].kind, CALL_SYNC);
+	cr_assert_eq(calls[0].end_ns, 50);
+	cr_assert_eq(bench.record->sink.session->lanes.at[calls[0].lane].stream, 7);
+	cr_assert_str_eq(text(calls[1].name), "Buffer flush");
+	cr_assert_eq(bench.record->sink.session->lanes.at[calls[1].lane].tid, 99);
+	cr_assert_str_eq(text(calls[2].name), "JIT compile");
+}
+
+Test(spool, pushes_and_pops_nest_by_thread_and_domain)
+{
+	uint32_t domain = TEXT("library"), a = TEXT("a"), b = TEXT("b");
+	struct range *ranges;
+
+	SLOT(SLOT_PUSH, .thread = 1, .time_ns = 10, .a = a);
+	SLOT(SLOT_PUSH, .thread = 2, .time_ns = 11, .a = b);
+	SLOT(SLOT_PUSH, .thread = 1, .time_ns = 12, .a = b, .b = domain);
+	SLOT(SLOT_POP, .thread = 1, .time_ns = 20);
+	SLOT(SLOT_POP, .thread = 1, .time_ns = 30, .b = domain);
+	SLOT(SLOT_POP, .thread = 2, .time_ns = 40);
+	SLOT(SLOT_POP, .thread = 2, .time_ns = 50);
+	take();
+	ranges = bench.record->ranges.at;
+	cr_assert_eq(bench.record->ranges.count, 3);
+	cr_assert_str_eq(text(ranges[0].name), "a");
+	cr_assert_eq(ranges[0].start_ns, 10);
+	cr_assert_eq(ranges[0].end_ns, 20);
+	cr_assert_str_eq(text(ranges[1].name), "library: b");
+	cr_assert_eq(ranges[1].start_ns, 12);
+	cr_assert_eq(ranges[2].end_ns, 40);
+	cr_assert_eq(loss(LOSS_unmatched_ends), 1);
+}
+
+Test(spool, a_range_may_end_on_another_thread_or_never)
+{
+	SLOT(SLOT_START, .thread = 1, .time_ns = 10, .value = 1, .a = TEXT("request"));
+	SLOT(SLOT_START, .thread = 1, .time_ns = 11, .value = 2, .a = TEXT("lost"));
+	SLOT(SLOT_END, .thread = 2, .time_ns = 30, .value = 1);
+	SLOT(SLOT_END, .thread = 2, .time_ns = 31, .value = 1);
+	SLOT(SLOT_END, .thread = 2, .time_ns = 32, .value = 99);
+	take();
+	cr_assert_eq(bench.record->ranges.count, 2);
+	cr_assert_str_eq(text(bench.record->ranges.at[0].name), "request");
+	cr_assert_eq(bench.record->sink.session->lanes.at[bench.record->ranges.at[0].lane].tid, 1);
+	cr_assert_eq(bench.record->ranges.at[0].end_ns, 30);
+	/* Closed when the process ended. */
+	cr_assert_str_eq(text(bench.record->ranges.at[1].name), "lost");
+	cr_assert_gt(bench.record->ranges.at[1].end_ns, 1000);
+	cr_assert_eq(loss(LOSS_unmatched_ends), 3);
+}
+
+Test(spool, ranges_that_ended_make_room_for_others)
+{
+	enum { MANY = 100000 };
+	uint32_t name = TEXT("request");
+
+	for (uint64_t i = 1; i <= MANY; i++) {
+		SLOT(SLOT_START, .thread = 1, .time_ns = 2 * i, .value = i, .a = name);
+		SLOT(SLOT_END, .thread = 1, .time_ns = 2 * i + 1, .value = i);
+	}
+	take();
+	cr_assert_eq(bench.record->ranges.count, MANY);
+	cr_assert_eq(loss(LOSS_unmatched_ends), 0);
+}
+
+Test(spool, marks_and_thread_names)
+{
+	SLOT(SLOT_MARK, .thread = 5, .time_ns = 10, .a = TEXT("here"));
+	SLOT(SLOT_MARK, .thread = 5, .time_ns = 11);
+	SLOT(SLOT_THREAD, .thread = 5, .time_ns = 12, .value = 5, .a = TEXT("loader"));
+	take();
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_str_eq(text(bench.record->marks.at[0].name), "here");
+	cr_assert_eq(bench.record->marks.at[0].time_ns, 10);
+	cr_assert_str_eq(text(bench.record->marks.at[1].name), "(no message)");
+	cr_assert_str_eq(
+		text(bench.record->sink.session->lanes.at[bench.record->marks.at[0].lane].name),
+		"loader");
+}
+
+Test(spool, samples_name_their_reason_and_function)
+{
+	SLOT(SLOT_STALL_NAME, .time_ns = 1, .value = 17, .a = TEXT("long_scoreboard"));
+	SLOT(SLOT_PC, .time_ns = 9, .value = 0x40, .a = TEXT("_Z5scalePffi"), .b = 17,
+	     .x = { 12, 1 });
+	take();
+	cr_assert_eq(bench.record->stalls.count, 1);
+	cr_assert_eq(bench.record->stalls.at[0].samples, 12);
+	cr_assert_eq(bench.record->stalls.at[0].pc_offset, 0x40);
+	cr_assert_str_eq(text(bench.record->stalls.at[0].reason), "long_scoreboard");
+	cr_assert_str_eq(text(bench.record->stalls.at[0].function), "scale(float*, float, int)");
+}
+
+Test(spool, what_was_being_written_when_the_process_died_is_read_as_far_as_it_goes)
+{
+	struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 5, .end = 6 };
+	uint32_t slot = segment_name_at(0x7f0012345678) % SEGMENT_NAMES;
+	struct segment_name *entry = &bench.segment->names[slot];
+
+	atomic_store(&entry->pointer, 0x7f0012345678);
+	atomic_store(&entry->text, TEXT("seen_before"));
+	kernel.name = 0x7f0012345678; /* CUPTI's pointer still */
+	PUT(0, kernel, 216);
+	kernel.name = 0x7f0087654321;
+	PUT(0, kernel, 216);
+	atomic_store(&bench.segment->buffers[0].state, BUFFER_FILLING);
+	SLOT(SLOT_NONE, .time_ns = 3); /* taken, never finished */
+	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("after it"));
+	take();
+	cr_assert_eq(bench.record->ops.count, 2);
+	cr_assert_str_eq(text(bench.record->ops.at[0].name), "seen_before");
+	cr_assert_str_eq(text(bench.record->ops.at[1].name), "(kernel without a name)");
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_eq(loss(LOSS_dropped), 1);
+}
+
+Test(spool, what_can_not_be_is_counted_and_left_out)
+{
+	struct cupti_kernel backwards = { .kind = CUPTI_KIND_CONCURRENT_KERNEL,
+					  .start = 50,
+					  .end = 6 };
+	struct cupti_kernel never = { .kind = CUPTI_KIND_CONCURRENT_KERNEL };
+	struct cupti_memcpy huge = {
+		.kind = CUPTI_KIND_MEMCPY, .bytes = UINT64_MAX, .start = 1, .end = 2
+	};
+
+	PUT(0, backwards, 216);
+	PUT(0, never, 216);
+	PUT(0, huge, 96);
+	SLOT(SLOT_MARK, .time_ns = UINT64_MAX);
+	SLOT(99, .time_ns = 5);
+	take();
+	cr_assert_eq(bench.record->marks.count, 0);
+	cr_assert_eq(bench.record->ops.count, 1);
+	cr_assert_eq(bench.record->ops.at[0].bytes, EVENT_UNKNOWN);
+	cr_assert_eq(loss(LOSS_malformed), 4);
+}
+
+Test(spool, loss_that_the_process_counted_is_told_once)
+{
+	struct spool_status status;
+
+	atomic_store(&bench.segment->counts.records_dropped, 5);
+	atomic_store(&bench.segment->counts.slots_dropped, 2);
+	atomic_store(&bench.segment->counts.slots_nested, 1);
+	take();
+	take();
+	cr_assert_eq(loss(LOSS_dropped), 8);
+	spool_status(bench.spool, &status);
+	cr_assert_eq(status.dropped, 8);
+	cr_assert_eq(status.processes, 1);
+	cr_assert_eq(status.live, 0);
+}
+
+Test(spool, a_process_that_gave_up_says_why)
+{
+	static const struct {
+		enum segment_reason reason;
+		uint32_t detail;
+		const char *says;
+	} reasons[] = {
+		{ SEGMENT_REASON_NO_CUPTI, 0, "no libcupti was found" },
+		{ SEGMENT_REASON_CUPTI_VERSION, 140000, "CUPTI version 140000" },
+		{ SEGMENT_REASON_SUBSCRIBED, 39, "another tool holds CUPTI" },
+		{ SEGMENT_REASON_CALL_FAILED, 999, "CUPTI failed (999)" },
+		{ SEGMENT_REASON_YIELDED, 0, "asked for CUPTI itself" },
+		{ SEGMENT_REASON_NO_PC_SAMPLING, 35, "no permission" },
+		{ SEGMENT_REASON_PC_MEMORY, 8, "out of memory" },
+	};
+
+	for (uint32_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		atomic_store(&bench.segment->reason_detail, reasons[i].detail);
+		atomic_store(&bench.segment->reason, reasons[i].reason);
+		take();
+		cr_assert(strstr(spool_complaint(bench.spool, i), reasons[i].says), "%s",
+			  spool_complaint(bench.spool, i));
+		bench_claim(&bench);
+	}
+	cr_assert_null(spool_complaint(bench.spool, sizeof(reasons) / sizeof(reasons[0])));
+}
+
+Test(spool, room_of_a_process_that_ended_is_there_for_the_next)
+{
+	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("first"));
+	take();
+	cr_assert_eq(atomic_load(&bench.head->owner[0]), 0);
+	cr_assert_eq(atomic_load(&bench.segment->ring_head), 0);
+	cr_assert_eq(atomic_load(&bench.segment->state), SEGMENT_FREE);
+	bench_claim(&bench);
+	SLOT(SLOT_MARK, .time_ns = 5, .a = TEXT("second"));
+	take();
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_str_eq(text(bench.record->marks.at[1].name), "second");
+	cr_assert_eq(bench.record->sink.session->sources.count, 2);
+}
+
+Test(spool, times_from_the_epoch_are_put_on_the_steady_clock)
+{
+	struct timespec real, steady;
+	struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL };
+	int64_t off;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	bench.segment->clock = SEGMENT_CLOCK_REALTIME;
+	kernel.start = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	kernel.end = kernel.start + 500;
+	PUT(0, kernel, 216);
+	take();
+	cr_assert_eq(bench.record->ops.count, 1);
+	off = bench.record->ops.at[0].start_ns -
+	      ((int64_t)steady.tv_sec * 1000000000 + steady.tv_nsec);
+	cr_assert_lt(off < 0 ? -off : off, 1000000000);
+	cr_assert_eq(bench.record->ops.at[0].end_ns - bench.record->ops.at[0].start_ns, 500);
+}
+
+/* Of a process that goes on nothing is taken away: it still writes there. */
+Test(spool, a_process_that_outlives_the_command_keeps_its_segment)
+{
+	bench.segment->pid = (uint32_t)getpid();
+	atomic_store(&bench.segment->buffers[2].state, BUFFER_FILLING);
+	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("alive"));
+	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert(strstr(spool_complaint(bench.spool, 0), "still runs"));
+	cr_assert_eq(atomic_load(&bench.segment->buffers[2].state), BUFFER_FILLING);
+	cr_assert_eq(bench.segment->magic, SEGMENT_MAGIC);
+	cr_assert_eq(bench.segment->buffer_bytes, 8192);
+	cr_assert_neq(atomic_load(&bench.head->owner[0]), 0);
+}

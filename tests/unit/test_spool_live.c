@@ -1,0 +1,142 @@
+/*
+ * Spools that are too small for what a program does, filled by the injection
+ * library itself (tests/inject/host.c, on puppets): what is lost is counted.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/spool.h"
+#include "sink_record.h"
+
+static struct err err;
+
+struct world {
+	struct spool *spool;
+	struct record *record;
+	struct spool_status status;
+};
+
+static struct world world_open(struct spool_opts opts)
+{
+	struct world world = { .record = record_new() };
+
+	cr_assert_eq(spool_open(&opts, &world.spool, &err), 0, "%s", err.line);
+	return world;
+}
+
+static void world_close(struct world *world)
+{
+	spool_close(world->spool);
+	record_free(world->record);
+}
+
+/* Its standard input is the pipe `input`, if that is not negative. */
+static pid_t start(struct world *world, const char *scenario, int input)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	(void)setenv("LD_LIBRARY_PATH", HOST_DIR, 1);
+	(void)setenv("CUDA_INJECTION64_PATH", INJECT_LIBRARY, 1);
+	(void)setenv("NVTX_INJECTION64_PATH", INJECT_LIBRARY, 1);
+	(void)setenv("SONDE_SPOOL", spool_path(world->spool), 1);
+	(void)setenv("SONDE_TRACE", "cuda,nvtx", 1);
+	if (input >= 0)
+		(void)dup2(input, STDIN_FILENO);
+	(void)!freopen("/dev/null", "w", stdout);
+	execl(HOST_DIR "/host", "host", scenario, NULL);
+	_exit(127);
+}
+
+static void end(pid_t pid)
+{
+	int status = -1;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+}
+
+/* All of the scenario happens before the first take. */
+static void fill(struct world *world, const char *scenario)
+{
+	end(start(world, scenario, -1));
+	cr_assert_geq(spool_finish(world->spool, &world->record->sink, &err), 0);
+	spool_status(world->spool, &world->status);
+	cr_assert_eq(world->status.processes, 1);
+}
+
+Test(spool_live, kernels_that_found_no_buffer_are_counted)
+{
+	struct world world = world_open(
+		(struct spool_opts){ .segments = 1, .buffers = 2, .buffer_bytes = 4096 });
+
+	fill(&world, "many");
+	cr_assert_gt(world.status.kernels, 0);
+	cr_assert_lt(world.status.kernels, 20000);
+	/* A launch is a kernel and a call; and a module was loaded. */
+	cr_assert_eq(world.status.kernels + world.status.calls + world.status.dropped, 40001,
+		     "%ld kernels, %ld calls, %ld dropped", (long)world.status.kernels,
+		     (long)world.status.calls, (long)world.status.dropped);
+	world_close(&world);
+}
+
+Test(spool_live, marks_that_found_no_slot_are_counted)
+{
+	struct world world = world_open((struct spool_opts){ .segments = 1 });
+	int64_t marks;
+
+	fill(&world, "marks");
+	marks = (int64_t)world.record->marks.count;
+	cr_assert_gt(marks, 200000);
+	cr_assert_lt(marks, 300000);
+	cr_assert_eq(marks + world.status.dropped, 300000);
+	world_close(&world);
+}
+
+Test(spool_live, marks_whose_text_found_no_room_are_there_without_it)
+{
+	struct world world = world_open((struct spool_opts){ .segments = 1 });
+	struct session *session = world.record->sink.session;
+	size_t texts = 0;
+
+	fill(&world, "long_texts");
+	cr_assert_eq(world.record->marks.count, 3000);
+	for (size_t i = 0; i < world.record->marks.count; i++)
+		texts += session_text(session, world.record->marks.at[i].name)[0] != '(';
+	cr_assert_gt(texts, 2000);
+	cr_assert_lt(texts, 3000);
+	world_close(&world);
+}
+
+Test(spool_live, processes_that_found_no_segment_run_on_and_are_counted)
+{
+	struct world world = world_open((struct spool_opts){ .segments = 2 });
+	struct timespec tick = { 0, 5000000 };
+	pid_t pids[5];
+	int ends[2];
+
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	for (int i = 0; i < 5; i++)
+		pids[i] = start(&world, "wait", ends[0]);
+	do { /* until each has claimed a segment or found none */
+		(void)nanosleep(&tick, NULL);
+		cr_assert_geq(spool_take(world.spool, &world.record->sink, &err), 0);
+		spool_status(world.spool, &world.status);
+	} while (world.status.processes + world.status.unserved < 5);
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 5; i++)
+		end(pids[i]);
+	cr_assert_geq(spool_finish(world.spool, &world.record->sink, &err), 0);
+	spool_status(world.spool, &world.status);
+	cr_assert_eq(world.status.unserved, 3);
+	cr_assert_eq(world.status.processes, 2);
+	cr_assert_eq(world.status.kernels, 20);
+	cr_assert_eq(world.status.dropped, 0);
+	world_close(&world);
+}
