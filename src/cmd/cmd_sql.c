@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/import.h"
 #include "present/present.h"
 #include "store/store.h"
 
@@ -252,6 +253,10 @@ static int sql_run(const void *arguments, struct err *err)
 	if (!query.len)
 		buf_text(&query, tables_query);
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
+	if (code == ERR_FORMAT && !import_is_database(args->profile))
+		code = err_set(err, ERR_FORMAT,
+			       "%s: is not a sonde profile; 'sonde import' makes one of it",
+			       args->profile);
 	if (code >= 0)
 		code = print_end(&printer);
 	if (printer.err.code)

@@ -1,9 +1,11 @@
 #include "present/text.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/i18n.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "rules/rule.h"
 
 static const char *severity_label(enum severity severity)
@@ -157,7 +159,54 @@ static void print_title(struct page *page, const struct finding *finding, int nu
 	page_wrap(page, INK_PLAIN, "", FIELD_INDENT, severity_ink(finding->severity), tag);
 }
 
-static void print_finding(struct page *page, const struct finding *finding, int number)
+static const char PLACE_OF_PATH[] = "PROFILE";
+
+/* The profile's path as it can be typed in a shell; NULL where files were
+ * imported for this report only, or where it would have to be quoted. */
+static const char *path_to_type(const struct facts *facts)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./+:,@%-";
+	static const char ending[] = ".sonde";
+	const char *path = facts->path ? facts->path : "";
+	size_t len = strlen(path);
+
+	if (len < sizeof(ending) || strcmp(path + len + 1 - sizeof(ending), ending) != 0)
+		return NULL;
+	return path[0] != '-' && strspn(path, plain) == len ? path : NULL;
+}
+
+/* What to run next, with this profile's path in it. */
+static void print_next(struct page *page, const struct facts *facts, const struct finding *finding)
+{
+	const char *path = path_to_type(facts);
+	VEC(const char *) lines = { 0 };
+
+	for (size_t i = 0; i < finding->next.count; i++) {
+		const char *line = finding->next.at[i];
+		const char *place = path ? strstr(line, PLACE_OF_PATH) : NULL;
+
+		if (place)
+			line = page_printf(page, "%.*s%s%s", (int)(place - line), line, path,
+					   place + sizeof(PLACE_OF_PATH) - 1);
+		*VEC_ADD(&lines) = line;
+	}
+	print_list(page, FIELD_NEXT, lines.at, lines.count);
+	VEC_DONE(&lines);
+}
+
+/* Is there a command that names a profile which nobody has? */
+static bool lacks_profile(const struct facts *facts, const struct finding *finding)
+{
+	for (size_t i = 0; i < finding->next.count; i++) {
+		if (strstr(finding->next.at[i], PLACE_OF_PATH) && !path_to_type(facts))
+			return true;
+	}
+	return false;
+}
+
+static void print_finding(struct page *page, const struct facts *facts,
+			  const struct finding *finding, int number)
 {
 	print_title(page, finding, number);
 	page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_PLAIN, finding->claim);
@@ -165,7 +214,7 @@ static void print_finding(struct page *page, const struct finding *finding, int 
 	print_evidence(page, finding);
 	print_sure(page, finding);
 	print_list(page, FIELD_DO, finding->advice.at, finding->advice.count);
-	print_list(page, FIELD_NEXT, finding->next.at, finding->next.count);
+	print_next(page, facts, finding);
 	if (finding->runner_up)
 		print_field(page, FIELD_OR, true, finding->runner_up);
 }
@@ -178,6 +227,7 @@ static bool is_told(const struct page *page, const struct finding *finding, bool
 void text_findings(struct page *page, const struct facts *facts, const struct findings *findings)
 {
 	int told = 0, with_cost = 0;
+	bool no_profile = false;
 
 	for (size_t i = 0; i < findings->at.count; i++)
 		told += is_told(page, &findings->at.at[i], false);
@@ -190,10 +240,11 @@ void text_findings(struct page *page, const struct facts *facts, const struct fi
 
 		if (!is_told(page, finding, false))
 			continue;
-		print_finding(page, finding, ++told);
+		print_finding(page, facts, finding, ++told);
+		no_profile = no_profile || lacks_profile(facts, finding);
 		with_cost += finding->impact_high_ns != FACT_UNKNOWN;
 	}
-	if (with_cost > 1 || facts->host_time_inflated)
+	if (with_cost > 1 || facts->host_time_inflated || no_profile)
 		page_blank(page);
 	if (with_cost > 1)
 		page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_DIM,
@@ -202,6 +253,9 @@ void text_findings(struct page *page, const struct facts *facts, const struct fi
 		page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_DIM,
 			  _("Recorded with stacks, which slows the host: host times are too long, "
 			    "and findings on them are graded lower."));
+	if (no_profile)
+		page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_DIM,
+			  _("PROFILE is what 'sonde import FILE...' or 'sonde run' writes."));
 }
 
 void text_held_back(struct page *page, const struct facts *facts, const struct findings *findings)

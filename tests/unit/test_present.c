@@ -190,7 +190,7 @@ static void add_findings(struct made *made)
 	*VEC_ADD(&finding->advice) = "Let worker processes load: num_workers=8, "
 				     "persistent_workers=True.";
 	*VEC_ADD(&finding->advice) = "Pin the memory and prefetch two batches.";
-	*VEC_ADD(&finding->next) = "sonde sql run.sonde \"select name, sum(duration) from op "
+	*VEC_ADD(&finding->next) = "sonde sql PROFILE \"select name, sum(duration_ns) from op "
 				   "group by name\"";
 	finding->runner_up = "sync_readback";
 	finding = made_finding(made, &RULE_COALESCE, SEVERITY_WARN);
@@ -459,6 +459,29 @@ Test(present, impact_is_a_range)
 	cr_assert_not_null(at);
 	cr_assert_not_null(strstr(at, "250000000"));
 	cr_assert_null(strstr(at + 9, "impact_ns"));
+}
+
+Test(present, what_to_run_next_can_be_typed)
+{
+	struct made *made = whole();
+	struct buf out = text_of(made, (struct present_style){ .columns = 80 });
+
+	cr_assert_not_null(strstr(out.at, "sonde sql run.sonde \"select"));
+	cr_assert_null(strstr(out.at, "PROFILE"));
+	made->facts.path = "my run.sonde";
+	out = text_of(made, (struct present_style){ .columns = 80 });
+	cr_assert_not_null(strstr(out.at, "sonde sql PROFILE \"select"));
+}
+
+Test(present, a_report_of_a_trace_says_what_a_profile_is)
+{
+	struct made *made = whole();
+	struct buf out;
+
+	made->facts.path = "trace.json.gz";
+	out = text_of(made, (struct present_style){ .columns = 80 });
+	cr_assert_not_null(strstr(out.at, "sonde sql PROFILE \"select"));
+	cr_assert_not_null(strstr(out.at, "PROFILE is what 'sonde import FILE...'"));
 }
 
 Test(present, width_counts_cells)
