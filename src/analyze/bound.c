@@ -64,7 +64,8 @@ static void number_of(struct judge *judge, const char *const *names)
 }
 #define NUMBER_OF(judge, ...) number_of(judge, (const char *const[]){ __VA_ARGS__, NULL })
 
-double bound_imbalance(const struct metric_table *table)
+/* Imbalance of SMs as a share of the time: ncu's WorkloadImbalance; NAN. */
+static double bound_imbalance(const struct metric_table *table)
 {
 	double avg = metric_find_value(table, "sm__cycles_active.avg");
 	double max = metric_find_value(table, "sm__cycles_active.max");

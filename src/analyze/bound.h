@@ -32,8 +32,6 @@ double metric_find_value(const struct metric_table *table, const char *name);
 const struct metric_row *metric_row_first(const struct metric_table *table,
 					  const char *const *names);
 double metric_first(const struct metric_table *table, const char *const *names);
-/* What one `unit` is in base units: 1000 for "us" and "Kbyte". */
-double metric_unit_factor(const char *unit);
 
 /* Groups of units that can bind on their own. */
 enum unit_group { UNIT_DRAM, UNIT_L2, UNIT_L1, UNIT_MIO, UNIT_PIPE, UNIT_ISSUE, UNIT_GROUP_COUNT };
@@ -91,9 +89,6 @@ void bound_decide(const struct metric_table *table, struct arena *arena,
  * the device was idle for longer than the kernel ran, that is the verdict, and
  * what the counters say is the runner-up. */
 void bound_launch(struct facts *facts);
-
-/* Imbalance of SMs as a share of the time: ncu's WorkloadImbalance; NAN. */
-double bound_imbalance(const struct metric_table *table);
 
 /* Thresholds that rules share. */
 extern const double BOUND_HIGH_PCT, BOUND_BUSY_PCT, BOUND_STALL_SHARE, BOUND_TAIL_LOSS,

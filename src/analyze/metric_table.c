@@ -36,7 +36,8 @@ const struct metric_row *metric_row_find(const struct metric_table *table, const
 
 /* ncu's words for time, and prefixes as it scales with --print-units auto:
  * decimal ones, also for bytes (32,768 B is shown as 32.77 Kbyte). */
-double metric_unit_factor(const char *unit)
+/* What one `unit` is in base units: 1000 for "us" and "Kbyte". */
+static double metric_unit_factor(const char *unit)
 {
 	static const struct {
 		const char *unit;

@@ -165,10 +165,6 @@ void timeline_devices(struct timeline *timeline);
 /* Ranges, frames of every thread, windows of the sources. */
 int frames_load(struct timeline *timeline, struct store *store, struct err *err);
 
-/* For loaders and tests: room for `count` more. ERR_LIMIT beyond 2^32 - 2. */
-int ops_room(struct tl_ops *ops, size_t count, struct err *err);
-int calls_room(struct tl_calls *calls, size_t count, struct err *err);
-
 /* A start and a duration of a file on the session clock. */
 void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,
 		   int64_t duration, int64_t *ret_start, int64_t *ret_end);

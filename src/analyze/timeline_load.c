@@ -109,7 +109,8 @@ static int room(size_t count, size_t more, size_t *room, struct err *err)
 #define GROW(array, used, n) \
 	(array) = array_resize((array), (used) * sizeof(*(array)), (n) * sizeof(*(array)))
 
-int ops_room(struct tl_ops *ops, size_t count, struct err *err)
+/* Room for `count` more. ERR_LIMIT beyond 2^32 - 2. */
+static int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 {
 	int grow = room(ops->count, count, &ops->room, err);
 
@@ -122,7 +123,7 @@ int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 	return 0;
 }
 
-int calls_room(struct tl_calls *calls, size_t count, struct err *err)
+static int calls_room(struct tl_calls *calls, size_t count, struct err *err)
 {
 	int grow = room(calls->count, count, &calls->room, err);
 

@@ -40,22 +40,3 @@ int64_t interval_length(const struct interval *at, size_t count)
 		sum += at[i].end - at[i].start;
 	return sum;
 }
-
-int64_t interval_overlap(const struct interval *a, size_t a_count, const struct interval *b,
-			 size_t b_count)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0, j = 0; i < a_count && j < b_count;) {
-		int64_t start = a[i].start > b[j].start ? a[i].start : b[j].start;
-		int64_t end = a[i].end < b[j].end ? a[i].end : b[j].end;
-
-		if (end > start)
-			sum += end - start;
-		if (a[i].end < b[j].end)
-			i++;
-		else
-			j++;
-	}
-	return sum;
-}

@@ -18,6 +18,3 @@ struct interval {
 size_t interval_union(struct interval *at, size_t count);
 /* Sum of lengths. */
 int64_t interval_length(const struct interval *at, size_t count);
-/* Length of the part of set `a` that set `b` covers. */
-int64_t interval_overlap(const struct interval *a, size_t a_count, const struct interval *b,
-			 size_t b_count);

@@ -246,7 +246,10 @@ static bool parse_stat(const struct procs *procs, struct str text, struct proc *
 	return ret->run_state >= 'A' && ret->run_state <= 'z';
 }
 
-enum proc_state procs_read_load(struct procs *procs, int64_t pid, struct proc *ret)
+/* Only pid, state, run_state, parent, start_ticks, start_utc_ns, cpu_ns, rss_bytes and
+ * comm: one file instead of five, for repeated reading. It does not look for
+ * PROC_FOREIGN: for PIDs that procs_read knew. */
+static enum proc_state procs_read_load(struct procs *procs, int64_t pid, struct proc *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->pid = pid;

@@ -70,11 +70,6 @@ bool procs_nested(const struct procs *procs);
 /* Fill all of *ret. */
 enum proc_state procs_read(struct procs *procs, int64_t pid, struct proc *ret);
 
-/* Only pid, state, run_state, parent, start_ticks, start_utc_ns, cpu_ns, rss_bytes and
- * comm: one file instead of five, for repeated reading. It does not look for
- * PROC_FOREIGN: for PIDs that procs_read knew. */
-enum proc_state procs_read_load(struct procs *procs, int64_t pid, struct proc *ret);
-
 /* Processes of this /proc that have an NVIDIA device open, ascending: who could
  * be behind memory that the driver shows without a process. At most `room`;
  * returns the count. Only those that this user may look into. */

@@ -471,11 +471,6 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 	return ret;
 }
 
-void spool_ask_flush(struct spool *spool)
-{
-	spool->ask |= WANT_FLUSH;
-}
-
 void spool_ask_stop(struct spool *spool)
 {
 	spool->ask |= WANT_STOP;

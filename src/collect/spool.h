@@ -45,8 +45,7 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err);
 /* The last time, when no process will write any more: also what is unfinished. */
 int spool_finish(struct spool *spool, struct sink *sink, struct err *err);
 
-/* Ask the processes: flush what you have; stop recording; record again. */
-void spool_ask_flush(struct spool *spool);
+/* Ask the processes: stop recording; record again. */
 void spool_ask_stop(struct spool *spool);
 void spool_ask_start(struct spool *spool);
 

@@ -70,7 +70,9 @@ static bool take_hex(struct str *text, size_t least, size_t most, uint64_t *ret)
 #define SET(fault, id, field, value) \
 	((fault)->field = (value), (fault)->have |= FAULT_HAS(FAULT_##id))
 
-bool fault_pci_take(struct str *text, char ret_pci[24])
+/* "PCI:0000:9b:00", "0000:9b:00.0", "00000000:9B:00.0" at the front of *text
+ * becomes "0000:9b:00.0" and is taken off. */
+static bool fault_pci_take(struct str *text, char ret_pci[24])
 {
 	uint64_t domain, bus, device, function = 0;
 	struct str rest = *text;

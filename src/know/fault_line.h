@@ -36,10 +36,6 @@ enum fault_line fault_line_parse(struct fault_parser *parser, struct str message
 /* After the last line: a fault whose end never came. */
 enum fault_line fault_line_end(struct fault_parser *parser, struct fault *ret_fault);
 
-/* "PCI:0000:9b:00", "0000:9b:00.0", "00000000:9B:00.0" at the front of *text
- * becomes "0000:9b:00.0" and is taken off. */
-bool fault_pci_take(struct str *text, char ret_pci[24]);
-
 /* NVLink 5, recovery actions, exceptions, page faults, memory repair: what the
  * text of an Xid says in numbers. Private to know/. */
 void fault_decode(struct fault *fault);

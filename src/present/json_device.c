@@ -29,7 +29,8 @@ static void put_metrics(const struct system_facts *system, struct json *json)
 	json_end(json);
 }
 
-const char *present_character_name(enum job_character character)
+/* "steady", ...; "" for unknown. */
+static const char *present_character_name(enum job_character character)
 {
 	static const char *const name[] = {
 		[CHARACTER_UNKNOWN] = "",      [CHARACTER_IDLE] = "idle",

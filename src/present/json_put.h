@@ -24,8 +24,6 @@ void put_string(struct json *json, const char *key, const struct session *sessio
 /* "key": [x, y, z], unless x is 0. */
 void put_dim3(struct json *json, const char *key, const int32_t dim[3]);
 
-/* "steady", ...; "" for unknown. */
-const char *present_character_name(enum job_character character);
 void present_json_device(const struct facts *facts, const struct device_fact *device,
 			 struct json *json);
 void present_json_kernel(const struct facts *facts, const struct kernel_fact *kernel,

@@ -66,7 +66,9 @@ const char *text_device_short(struct page *page, const struct facts *facts, uint
 	return label;
 }
 
-const char *text_device(struct page *page, const struct facts *facts, uint32_t id)
+/* "GPU 0 NVIDIA H200", told apart by rank or file where several are called the
+ * same. */
+static const char *text_device(struct page *page, const struct facts *facts, uint32_t id)
 {
 	const char *label = text_device_short(page, facts, id);
 	uint32_t name;
@@ -124,7 +126,7 @@ static void more_line(struct page *page, size_t count, int indent)
 			  page_printf(page, _("and %d more"), (int)(count - HEADER_LINES)));
 }
 
-void text_header(struct page *page, const struct facts *facts)
+static void text_header(struct page *page, const struct facts *facts)
 {
 	const struct session *session = facts->session;
 	const char *from = page_printf(page, "%s  ", _("recorded"));
@@ -312,7 +314,8 @@ static const struct finding *leading(const struct page *page, const struct findi
 	return NULL;
 }
 
-void text_verdict(struct page *page, const struct facts *facts, const struct findings *findings)
+static void text_verdict(struct page *page, const struct facts *facts,
+			 const struct findings *findings)
 {
 	const struct finding *first = leading(page, findings);
 	const char *mark = page->utf8 ? "\xe2\x96\x8c " : "> ";

@@ -7,16 +7,10 @@
 
 #include "present/page.h"
 
-/* "GPU 0 NVIDIA H200", told apart by rank or file where several are called the
- * same. */
-const char *text_device(struct page *page, const struct facts *facts, uint32_t id);
-/* The same without the product's name. */
+/* "GPU 0", told apart by rank or file where several are called the same. */
 const char *text_device_short(struct page *page, const struct facts *facts, uint32_t id);
 /* A string of the session, fit to show. */
 const char *text_string(struct page *page, const struct facts *facts, uint32_t id);
-
-void text_header(struct page *page, const struct facts *facts);
-void text_verdict(struct page *page, const struct facts *facts, const struct findings *findings);
 
 void text_timeline(struct page *page, const struct facts *facts);
 void text_system(struct page *page, const struct facts *facts);

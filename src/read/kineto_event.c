@@ -74,7 +74,8 @@ static enum kineto_cat cat_find(struct str text)
 	return KINETO_CAT_OTHER;
 }
 
-void kineto_take_id(struct kineto_event *event, const struct kineto_key *key, struct str value)
+static void kineto_take_id(struct kineto_event *event, const struct kineto_key *key,
+			   struct str value)
 {
 	struct kineto_id *id = &event->id[key->field];
 	uint64_t hex;

@@ -91,7 +91,6 @@ static inline void add_rest(struct kineto_event *event, const struct kineto_key 
 void kineto_take_text(struct kineto_event *event, const struct kineto_key *key, struct str value,
 		      bool escaped);
 void kineto_take_dims(struct kineto_event *event, const struct kineto_key *key, struct str value);
-void kineto_take_id(struct kineto_event *event, const struct kineto_key *key, struct str value);
 void kineto_take_word(struct kineto_event *event, const struct kineto_key *key, struct str value);
 
 static inline const char *take_string(struct kineto_event *event, const struct kineto_key *key,

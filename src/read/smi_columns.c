@@ -141,7 +141,8 @@ static void take_names(struct smi_columns *columns, struct smi_log *log, struct 
 	*columns = next;
 }
 
-bool smi_columns_header(struct smi_columns *columns, struct smi_log *log, struct str line)
+/* A line that begins with '#'. true: it was a header of this table. */
+static bool smi_columns_header(struct smi_columns *columns, struct smi_log *log, struct str line)
 {
 	int which = header_line(line);
 
@@ -152,7 +153,9 @@ bool smi_columns_header(struct smi_columns *columns, struct smi_log *log, struct
 	return which != 0;
 }
 
-bool smi_columns_row(const struct smi_columns *columns, struct str line, struct smi_row *ret_row)
+/* Cells of a row; false: it has another number of them, or no GPU in it. */
+static bool smi_columns_row(const struct smi_columns *columns, struct str line,
+			    struct smi_row *ret_row)
 {
 	struct str rest = str_trim(line);
 	int64_t index;
@@ -205,7 +208,8 @@ static struct str instance_cell(const struct smi_columns *columns, const struct 
 	return (struct str){ 0 };
 }
 
-bool smi_columns_is_part(const struct smi_columns *columns, const struct smi_row *row)
+/* Is the row about a part of the GPU? */
+static bool smi_columns_is_part(const struct smi_columns *columns, const struct smi_row *row)
 {
 	for (size_t i = 0; i < columns->count; i++) {
 		if (columns->at[i].kind == SMI_COLUMN_INSTANCE && row->cell[i].len &&

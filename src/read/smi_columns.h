@@ -53,18 +53,10 @@ struct smi_columns {
 	int64_t last_clock_ns;
 };
 
-/* A line that begins with '#'. true: it was a header of this table. */
-bool smi_columns_header(struct smi_columns *columns, struct smi_log *log, struct str line);
-
-/* Cells of a row; false: it has another number of them, or no GPU in it. */
-bool smi_columns_row(const struct smi_columns *columns, struct str line, struct smi_row *ret_row);
-
 /* The cell of the only column of this kind; empty if there is none. */
 struct str smi_columns_cell(const struct smi_columns *columns, const struct smi_row *row,
 			    enum smi_column_kind kind);
 
-/* Is the row about a part of the GPU? */
-bool smi_columns_is_part(const struct smi_columns *columns, const struct smi_row *row);
 /* The device that the row is about: the GPU or a part of it. False: the part is none,
  * and the row is counted as dropped. */
 bool smi_columns_device(const struct smi_columns *columns, struct smi_log *log,
