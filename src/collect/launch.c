@@ -120,6 +120,11 @@ int launch_failed_status(const struct err *err)
 	return err->code == ERR_MISSING ? 127 : 126;
 }
 
+pid_t launch_pid(const struct launch *launch)
+{
+	return launch->pid;
+}
+
 static void pass(const struct launch *launch, int signal_number)
 {
 	if (!launch->ended)

@@ -34,6 +34,8 @@ void launch_free(struct launch *launch);
 DEFINE_OWNED(launch, launch_free);
 int launch_failed_status(const struct err *err);
 
+pid_t launch_pid(const struct launch *launch);
+
 /* What happened. */
 struct launch_news {
 	bool ended;
