@@ -252,21 +252,24 @@ static void enable_api(struct inject *inject, uint32_t domain, uint8_t enable)
 }
 
 /* X(word of TRACE_LIST, kind) */
-#define KINDS(X)                                    \
-	X(TRACE_CUDA, CUPTI_KIND_MEMCPY)            \
-	X(TRACE_CUDA, CUPTI_KIND_MEMCPY2)           \
-	X(TRACE_CUDA, CUPTI_KIND_MEMSET)            \
-	X(TRACE_CUDA, CUPTI_KIND_CONCURRENT_KERNEL) \
-	X(TRACE_CUDA, CUPTI_KIND_DEVICE)            \
-	X(TRACE_CUDA, CUPTI_KIND_CONTEXT)           \
-	X(TRACE_CUDA, CUPTI_KIND_OVERHEAD)          \
-	X(TRACE_CUDA, CUPTI_KIND_JIT)               \
-	X(TRACE_CUDA, CUPTI_KIND_STREAM)            \
-	X(TRACE_SYNC, CUPTI_KIND_SYNCHRONIZATION)   \
-	X(TRACE_SYNC, CUPTI_KIND_CUDA_EVENT)        \
-	X(TRACE_MEMORY, CUPTI_KIND_MEMORY2)         \
-	X(TRACE_MEMORY, CUPTI_KIND_MEMORY_POOL)     \
-	X(TRACE_GRAPH, CUPTI_KIND_GRAPH_TRACE)      \
+#define KINDS(X)                                      \
+	X(TRACE_CUDA, CUPTI_KIND_MEMCPY)              \
+	X(TRACE_CUDA, CUPTI_KIND_MEMCPY2)             \
+	X(TRACE_CUDA, CUPTI_KIND_MEMSET)              \
+	X(TRACE_CUDA, CUPTI_KIND_CONCURRENT_KERNEL)   \
+	X(TRACE_CUDA, CUPTI_KIND_DEVICE)              \
+	X(TRACE_CUDA, CUPTI_KIND_CONTEXT)             \
+	X(TRACE_CUDA, CUPTI_KIND_OVERHEAD)            \
+	X(TRACE_CUDA, CUPTI_KIND_JIT)                 \
+	X(TRACE_CUDA, CUPTI_KIND_STREAM)              \
+	X(TRACE_KERNEL, CUPTI_KIND_CONCURRENT_KERNEL) \
+	X(TRACE_KERNEL, CUPTI_KIND_DEVICE)            \
+	X(TRACE_KERNEL, CUPTI_KIND_CONTEXT)           \
+	X(TRACE_SYNC, CUPTI_KIND_SYNCHRONIZATION)     \
+	X(TRACE_SYNC, CUPTI_KIND_CUDA_EVENT)          \
+	X(TRACE_MEMORY, CUPTI_KIND_MEMORY2)           \
+	X(TRACE_MEMORY, CUPTI_KIND_MEMORY_POOL)       \
+	X(TRACE_GRAPH, CUPTI_KIND_GRAPH_TRACE)        \
 	X(TRACE_UNIFIED, CUPTI_KIND_UNIFIED_MEMORY)
 
 static void each_kind(struct inject *inject, bool enable)

@@ -298,6 +298,8 @@ static int start(struct run *run, struct err *err)
 	opts.env = vars;
 	opts.argv = run->args->command.at;
 	ret = launch_start(&opts, &run->launch, err);
+	if (ret < 0)
+		run->status = launch_failed_status(err);
 	for (int i = 0; i < 4; i++)
 		buf_done(&env[i]);
 	run->start_ns = now_ns();
@@ -318,16 +320,16 @@ static int run_run(const void *arguments, struct err *err)
 		ret = store_create(path, &run.store, err);
 	if (ret >= 0 && !run.args->no_system)
 		ret = run_system_open(run.args->nvml, store_sink(run.store), &run.system, err);
-	if (ret >= 0) {
+	if (ret >= 0)
 		ret = start(&run, err);
-		if (ret < 0 && run.spool)
-			run.status = launch_failed_status(err);
-	}
 	if (ret < 0) {
-		fprintf(stderr, "sonde run: %s\n", err->line);
+		if (ret != ERR_USAGE)
+			fprintf(stderr, "sonde run: %s\n", err->line);
 		run_system_close(run.system);
 		store_discard(run.store);
 		spool_close(run.spool);
+		if (ret == ERR_USAGE) /* told by our caller, as any command's */
+			return ret;
 		return run.status ? run.status : FAILED_BEFORE;
 	}
 	ret = record(&run, &own);
