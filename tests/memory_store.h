@@ -127,9 +127,23 @@ static int memory_alloc(struct sink *sink, const struct alloc *alloc, struct err
 
 	(void)err;
 	row->col[COL_bytes] = alloc->bytes;
+	row->col[COL_address] = (int64_t)alloc->address;
 	row->col[COL_allocated] = alloc->allocated_bytes;
 	row->col[COL_reserved] = alloc->reserved_bytes;
 	row->col[COL_device] = alloc->device;
+	return 0;
+}
+
+static int memory_stall(struct sink *sink, const struct stall *stall, struct err *err)
+{
+	struct memory_row *row =
+		memory_row(sink, STORE_stall, stall->lane, stall->time_ns, stall->time_ns);
+
+	(void)err;
+	row->col[COL_function] = stall->function;
+	row->col[COL_pc_offset] = (int64_t)stall->pc_offset;
+	row->col[COL_reason] = stall->reason;
+	row->col[COL_samples] = stall->samples;
 	return 0;
 }
 
@@ -150,6 +164,7 @@ static const struct sink_ops memory_ops = { .op = memory_op,
 					    .range = memory_range,
 					    .alloc = memory_alloc,
 					    .mark = memory_mark,
+					    .stall = memory_stall,
 					    .sample = memory_sample };
 
 static struct store *memory_store_new(void)

@@ -133,5 +133,7 @@ int analyze_host(struct store *store, struct facts *facts, struct err *err)
 	idle_facts(timeline, facts);
 	step_facts_build(timeline, facts);
 	readback_facts(timeline, facts);
-	return memory_facts(timeline, store, facts, err);
+	if (memory_facts(timeline, store, facts, err) < 0)
+		return err->code;
+	return block_facts(timeline, store, facts, err);
 }

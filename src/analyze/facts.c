@@ -121,7 +121,8 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
-	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0)
+	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0 ||
+	    analyze_stalls(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
 	analyze_step_marks(facts);
@@ -167,6 +168,8 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->readbacks);
 	steps_done(&facts->steps);
 	steps_done(&facts->requests);
+	for (size_t i = 0; i < facts->memory.count; i++)
+		VEC_DONE(&facts->memory.at[i].leaks);
 	VEC_DONE(&facts->memory);
 	VEC_DONE(&facts->ranges);
 	VEC_DONE(&facts->processes);

@@ -382,6 +382,8 @@ struct kernel_fact {
 	bool has_counters;
 	struct kernel_counters counters;
 	VEC(struct stall_share) stalls; /* largest first */
+	int64_t stall_samples;          /* PC samples behind them; 0: counters */
+	bool few_stalls;                /* too few to rest anything on */
 };
 
 struct op_fact {
@@ -450,11 +452,19 @@ struct step_facts {
 	VEC(struct step) step;
 };
 
+/* Blocks of one size, obtained again and again and never given back. */
+struct leak_fact {
+	int64_t block_bytes, count;
+};
+
 struct memory_fact {
-	uint32_t device;
+	uint32_t device;                                     /* SESSION_NONE: memory of the host */
 	int64_t peak_bytes, live_bytes, reserved_peak_bytes; /* FACT_UNKNOWN */
 	int64_t alloc_count, free_count;
 	double growth_bytes_per_step; /* NAN */
+	VEC(struct leak_fact) leaks;  /* largest blocks first */
+	int64_t streams_live;         /* at the end; FACT_UNKNOWN */
+	int64_t streams_leaked;       /* of those, made again and again */
 };
 
 struct range_fact {
@@ -510,3 +520,4 @@ int analyze_faults(struct store *store, struct facts *facts, struct err *err);
 /* Faults and clocks held down at an outlier step are named there. */
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
+int analyze_stalls(struct store *store, struct facts *facts, struct err *err);

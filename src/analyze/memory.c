@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/order.h"
 
@@ -106,6 +107,22 @@ static double growth(const struct history *history, const struct step_facts *ste
 	return result;
 }
 
+/* Recorded by the driver's allocations, not a framework's: blocks.c. */
+static bool is_block_by_block(const struct session *session, uint32_t source)
+{
+	return !strcmp(session_text(session, session->sources.at[source].reader), "cuda");
+}
+
+void memory_unknown(struct memory_fact *memory, uint32_t device)
+{
+	*memory = (struct memory_fact){ .device = device,
+					.peak_bytes = FACT_UNKNOWN,
+					.live_bytes = FACT_UNKNOWN,
+					.reserved_peak_bytes = FACT_UNKNOWN,
+					.growth_bytes_per_step = NAN,
+					.streams_live = FACT_UNKNOWN };
+}
+
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		 struct err *err)
 {
@@ -120,16 +137,13 @@ int memory_facts(struct timeline *timeline, struct store *store, struct facts *f
 	struct store_batch batch;
 	int got;
 
-	for (uint32_t i = 0; i < session->devices.count; i++) {
-		histories[i].fact.device = i;
-		histories[i].fact.peak_bytes = FACT_UNKNOWN;
-		histories[i].fact.live_bytes = FACT_UNKNOWN;
-		histories[i].fact.reserved_peak_bytes = FACT_UNKNOWN;
-	}
+	for (uint32_t i = 0; i < session->devices.count; i++)
+		memory_unknown(&histories[i].fact, i);
 	got = store_query_open(store, &query, &cursor, err);
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0)
 		if (batch.lane < session->lanes.count &&
-		    session->lanes.at[batch.lane].source < session->sources.count)
+		    session->lanes.at[batch.lane].source < session->sources.count &&
+		    !is_block_by_block(session, session->lanes.at[batch.lane].source))
 			history_batch(timeline, &batch, histories);
 	for (uint32_t i = 0; i < session->devices.count; i++) {
 		struct history *history = &histories[i];

@@ -279,6 +279,10 @@ void idle_facts(struct timeline *timeline, struct facts *facts);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		 struct err *err);
+/* The same of processes that were recorded block by block. */
+int block_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		struct err *err);
+void memory_unknown(struct memory_fact *memory, uint32_t device);
 void readback_facts(struct timeline *timeline, struct facts *facts);
 
 /* The phase that a name announces; PHASE_OTHER: none. `is_user`: a name that a

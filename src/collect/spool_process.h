@@ -69,6 +69,8 @@ uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
 uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream);
 uint32_t spooled_thread(struct spooled *p, uint32_t thread);
 uint32_t spooled_other(struct spooled *p, const char *name);
+/* Where allocations go: of a device as the process counts; -1 the host. */
+uint32_t spooled_memory(struct spooled *p, int64_t device);
 
 /* spool_records.c: `valid` bytes of activity records into the sink. `unfinished`:
  * CUPTI still held the buffer, records can be incomplete. */

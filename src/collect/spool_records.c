@@ -336,21 +336,23 @@ static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
 }
 
 /* CUpti_ActivityMemoryOperationType 1 obtained, 2 given back;
- * CUpti_ActivityMemoryKind 1 pageable, 2 pinned: host. */
+ * CUpti_ActivityMemoryKind 1 pageable, 2 pinned: host; 6 and 7 are the variables
+ * of a module, which nobody allocates or gives back. */
 static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct alloc alloc = { .allocated_bytes = EVENT_UNKNOWN, .reserved_bytes = EVENT_UNKNOWN };
 
 	TAKE(cupti_memory, memory);
-	if (memory.operation != 1 && memory.operation != 2)
+	if ((memory.operation != 1 && memory.operation != 2) || memory.memory == 6 ||
+	    memory.memory == 7)
 		return 0;
 	if (!times_good(p, memory.time, memory.time) || size_of(p, memory.bytes) < 0)
 		return 0;
-	alloc.lane = spooled_other(p, "memory");
 	alloc.time_ns = spooled_time(p, memory.time);
 	alloc.address = memory.address;
 	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
 	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
+	alloc.lane = spooled_memory(p, alloc.device);
 	return sink_alloc(p->sink, &alloc, p->err);
 }
 

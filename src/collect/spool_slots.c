@@ -151,6 +151,23 @@ static int mark(struct spooled *p, const struct segment_slot *slot)
 	return sink_mark(p->sink, &mark, p->err);
 }
 
+/* Which device the context is on may not be known yet: the analyses find it. */
+static int stream(struct spooled *p, const struct segment_slot *slot)
+{
+	struct mark mark = { .kind = slot->x[1] ? MARK_STREAM_MADE : MARK_STREAM_GONE };
+	struct session *session = p->sink->session;
+	char detail[64];
+	int len = snprintf(detail, sizeof(detail), "context=%u;stream=%llu", slot->x[0],
+			   (unsigned long long)slot->value);
+
+	mark.lane = spooled_other(p, "streams");
+	mark.time_ns = spooled_time(p, slot->time_ns);
+	mark.name =
+		intern_text(session->strings, slot->x[1] ? "stream created" : "stream destroyed");
+	mark.detail = session_detail(session, detail, (size_t)len);
+	return sink_mark(p->sink, &mark, p->err);
+}
+
 static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 {
 	struct stall stall = { .samples = slot->x[0], .pc_offset = slot->value };
@@ -184,6 +201,8 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return end(p, slot);
 	case SLOT_MARK:
 		return mark(p, slot);
+	case SLOT_STREAM:
+		return stream(p, slot);
 	case SLOT_API_NAME: {
 		uint32_t name = spooled_text(p, slot->a);
 		const char *text = session_text(p->sink->session, name);

@@ -159,10 +159,12 @@ struct counter {
 enum mark_kind {
 	MARK_TEXT,     /* whatever the trace says */
 	MARK_THROTTLE, /* clock event reasons changed */
-	MARK_XID, /* Xid and SXid: see fault.h */
+	MARK_XID,      /* Xid and SXid: see fault.h */
 	MARK_OOM,
-	MARK_RULE, /* advice of another tool, carried over */
-	MARK_FAULT, /* of the driver or the machine, without an Xid: see fault.h */
+	MARK_RULE,        /* advice of another tool, carried over */
+	MARK_FAULT,       /* of the driver or the machine, without an Xid: see fault.h */
+	MARK_STREAM_MADE, /* detail: "context=C;stream=S" */
+	MARK_STREAM_GONE,
 };
 
 struct mark {

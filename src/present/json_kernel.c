@@ -154,6 +154,7 @@ void present_json_kernel(const struct facts *facts, const struct kernel_fact *ke
 		for (size_t i = 0; i < kernel->stalls.count; i++)
 			put_f64(json, kernel->stalls.at[i].reason, kernel->stalls.at[i].share);
 		json_end(json);
+		put_i64_unless(json, "stall_samples", kernel->stall_samples, 0);
 	}
 	if (kernel->has_counters)
 		put_counters(kernel, json);

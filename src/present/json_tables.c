@@ -164,6 +164,23 @@ static void put_steps(const struct facts *facts, const struct step_facts *steps,
 	json_end(json);
 }
 
+static void put_leaks(const struct memory_fact *memory, struct json *json)
+{
+	if (!memory->leaks.count)
+		return;
+	json_array(json, "leaks");
+	for (size_t i = 0; i < memory->leaks.count; i++) {
+		const struct leak_fact *leak = &memory->leaks.at[i];
+
+		json_object(json, NULL);
+		json_i64(json, "count", leak->count);
+		json_i64(json, "bytes", leak->count * leak->block_bytes);
+		json_i64(json, "block_bytes", leak->block_bytes);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_memory(const struct facts *facts, struct json *json)
 {
 	json_array(json, "memory");
@@ -178,6 +195,12 @@ static void put_memory(const struct facts *facts, struct json *json)
 		put_i64(json, "alloc_count", memory->alloc_count);
 		put_i64(json, "free_count", memory->free_count);
 		put_f64(json, "growth_bytes_per_step", memory->growth_bytes_per_step);
+		if (memory->device == SESSION_NONE)
+			json_bool(json, "host", true);
+		put_leaks(memory, json);
+		put_i64(json, "streams_live", memory->streams_live);
+		if (memory->streams_live != FACT_UNKNOWN)
+			json_i64(json, "streams_leaked", memory->streams_leaked);
 		json_end(json);
 	}
 	json_end(json);

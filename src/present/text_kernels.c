@@ -17,6 +17,9 @@ struct group {
 	size_t keys;
 	enum bound_class bound;
 	bool collective, mixed_bound, has_bound;
+	const char *group;               /* of the bound: "memory", "fma" */
+	const struct stall_share *stall; /* the largest, of the instance with most time */
+	int64_t stall_ns;                /* that time */
 };
 
 struct groups {
@@ -42,10 +45,15 @@ static void add_to_group(struct group *group, const struct kernel_fact *kernel)
 	group->count += kernel->count;
 	group->sum_ns += kernel->sum_ns;
 	group->collective = group->collective || kernel->collective;
+	if (kernel->stalls.count && !kernel->few_stalls && kernel->sum_ns >= group->stall_ns) {
+		group->stall = &kernel->stalls.at[0];
+		group->stall_ns = kernel->sum_ns;
+	}
 	if (kernel->has_bound) {
 		group->mixed_bound = group->mixed_bound ||
 				     (group->has_bound && group->bound != kernel->bound.bound);
 		group->bound = kernel->bound.bound;
+		group->group = kernel->bound.unit;
 		group->has_bound = true;
 		group->bound_ns += kernel->sum_ns;
 	}
@@ -89,10 +97,11 @@ static int by_sum(const void *a, const void *b)
 }
 
 static const struct column KERNEL_COLUMNS[] = {
-	{ N_("kernel"), false, true, 0 },  { N_("time"), true, false, 0 },
-	{ N_("share"), true, false, 0 },   { N_("calls"), true, false, 0 },
-	{ N_("mean"), true, false, 1 },    { N_("shortest"), true, false, 3 },
-	{ N_("longest"), true, false, 2 }, { N_("bound"), false, false, 1 },
+	{ N_("kernel"), false, true, 0 },     { N_("time"), true, false, 0 },
+	{ N_("share"), true, false, 0 },      { N_("calls"), true, false, 0 },
+	{ N_("mean"), true, false, 1 },       { N_("shortest"), true, false, 3 },
+	{ N_("longest"), true, false, 2 },    { N_("bound"), false, false, 1 },
+	{ N_("top stall"), false, false, 1 },
 };
 
 /* A verdict on a small part of the instances is none on all. */
@@ -105,9 +114,30 @@ static const char *group_bound(const struct group *group)
 	return group->mixed_bound ? _("differs") : bound_name(group->bound);
 }
 
+/* "latency: sync" where samples named the group. */
+static const char *bound_cell(struct page *page, const struct group *group)
+{
+	const char *bound = group_bound(group);
+
+	if (bound && group->has_bound && !group->mixed_bound && group->bound == BOUND_LATENCY &&
+	    group->group && *group->group)
+		return page_printf(page, "%s: %s", bound, group->group);
+	return bound;
+}
+
+static const char *stall_cell(struct page *page, const struct group *group)
+{
+	struct unit_text share;
+
+	if (!group->stall)
+		return NULL;
+	return page_printf(page, "%s %s", group->stall->reason,
+			   units_share(&share, group->stall->share));
+}
+
 void text_kernels(struct page *page, const struct facts *facts)
 {
-	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 8 };
+	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 9 };
 	int64_t sum_ns = 0, rest_ns = 0;
 	struct groups groups = { 0 };
 
@@ -130,7 +160,8 @@ void text_kernels(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_ns(page, group->sum_ns / group->count));
 		table_cell(&table, cell_ns(page, group->min_ns));
 		table_cell(&table, cell_ns(page, group->max_ns));
-		table_cell(&table, group_bound(group));
+		table_cell(&table, bound_cell(page, group));
+		table_cell(&table, stall_cell(page, group));
 	}
 	if (groups.all.count) {
 		struct unit_text sum;

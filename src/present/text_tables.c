@@ -197,26 +197,31 @@ static void print_steps(struct page *page, const struct facts *facts,
 }
 
 static const struct column MEMORY_COLUMNS[] = {
-	{ N_("device memory"), false, true, 0 }, { N_("peak"), true, false, 0 },
+	{ N_("memory of"), false, true, 0 },     { N_("peak"), true, false, 0 },
 	{ N_("live at end"), true, false, 0 },   { N_("reserved peak"), true, false, 1 },
 	{ N_("allocations"), true, false, 2 },   { N_("frees"), true, false, 3 },
-	{ N_("growth a step"), true, false, 1 },
+	{ N_("growth a step"), true, false, 1 }, { N_("streams at end"), true, false, 2 },
 };
 
 static void print_memory(struct page *page, const struct facts *facts)
 {
-	struct table table = { .columns = MEMORY_COLUMNS, .column_count = 7 };
+	struct table table = { .columns = MEMORY_COLUMNS, .column_count = 8 };
 
 	for (size_t i = 0; more(page, i, facts->memory.count); i++) {
 		const struct memory_fact *memory = &facts->memory.at[i];
 
-		table_cell(&table, text_device_short(page, facts, memory->device));
+		table_cell(&table, memory->device == SESSION_NONE
+					   ? _("the host, pinned")
+					   : text_device_short(page, facts, memory->device));
 		table_cell(&table, cell_bytes(page, (double)memory->peak_bytes));
 		table_cell(&table, cell_bytes(page, (double)memory->live_bytes));
 		table_cell(&table, cell_bytes(page, (double)memory->reserved_peak_bytes));
 		table_cell(&table, cell_count(page, memory->alloc_count));
 		table_cell(&table, cell_count(page, memory->free_count));
 		table_cell(&table, cell_bytes(page, memory->growth_bytes_per_step));
+		table_cell(&table, memory->streams_live == FACT_UNKNOWN
+					   ? NULL
+					   : cell_count(page, memory->streams_live));
 	}
 	print_titled(page, _("Memory"), &table);
 }

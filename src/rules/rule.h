@@ -78,6 +78,7 @@ void rule_apply(const struct facts *facts, const struct rule *rule, struct findi
 	X(thermal_throttle)       \
 	X(shared_card_contention) \
 	X(memory_growth)          \
+	X(leak)                   \
 	X(low_utilisation_trap)   \
 	X(gpu_starved)            \
 	X(sync_readback)          \

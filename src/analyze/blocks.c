@@ -1,0 +1,370 @@
+/*
+ * Blocks of memory by address, and streams, of processes whose every allocation
+ * was recorded: how much was held, what is left at the end, and what was left
+ * behind again and again.
+ *
+ * Nearly every program holds something when it ends, and the driver takes it
+ * back: that is no leak. Blocks of one size that are obtained over and over
+ * and never given back are. doc/analysis.md, "Memory".
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "model/event.h"
+
+/* Once is a start, twice a coincidence. */
+static const int64_t LEAK_COUNT = 3;
+/* Without steps the device's span is cut into so many parts, and what is left
+ * behind in each of them comes again and again. */
+enum { PARTS = 3 };
+static const int64_t LEAK_SPREAD = 3; /* different steps, or parts */
+enum { LEAK_SIZES = 16 };             /* told of each device, by bytes */
+
+enum { EVENT_BLOCK, EVENT_STREAM };
+
+struct held_event {
+	int64_t time;
+	uint64_t id;    /* address, or context << 32 | stream */
+	int64_t bytes;  /* 0 and less: given back */
+	uint32_t place; /* device; devices.count + 1: host; of streams 0 */
+	uint32_t source;
+	bool stream;
+};
+
+/* What is held: by source and id. */
+struct holder {
+	int64_t time, bytes;
+	uint32_t place, source;
+	bool held, stream;
+};
+
+struct blocks {
+	struct timeline *timeline;
+	struct facts *facts;
+	VEC(struct held_event) events;
+	VEC(struct holder) holders;
+	struct map index;           /* hash of source and id -> place in holders + 1 */
+	struct memory_fact *memory; /* by place */
+	int64_t *level;             /* by place */
+	uint32_t host;              /* the place that is the host */
+};
+
+/* A device of the source: of its lanes that with this context, or ordinal. */
+static uint32_t device_of(const struct session *session, uint32_t source, int64_t context,
+			  int64_t ordinal)
+{
+	for (size_t i = 0; i < session->lanes.count; i++) {
+		const struct lane *lane = &session->lanes.at[i];
+
+		if (lane->source != source || lane->kind != LANE_STREAM ||
+		    lane->device >= session->devices.count)
+			continue;
+		if (context >= 0 ? lane->context == context
+				 : session->devices.at[lane->device].ordinal == ordinal)
+			return lane->device;
+	}
+	return SESSION_NONE;
+}
+
+static bool is_recorded_whole(const struct session *session, uint32_t source)
+{
+	return source < session->sources.count &&
+	       !strcmp(session_text(session, session->sources.at[source].reader), "cuda");
+}
+
+static void take_allocs(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
+{
+	const struct session *session = blocks->timeline->session;
+	uint32_t of_lane = session->lanes.at[batch->lane].device;
+	const int64_t *ordinal = batch->col[COL_device], *address = batch->col[COL_address];
+	int64_t known = -2, ignored;
+	uint32_t device = SESSION_NONE;
+
+	for (size_t i = 0; ordinal && address && i < batch->count; i++) {
+		struct held_event *event;
+
+		if (ordinal[i] != known)
+			device = ordinal[i] < 0 ? blocks->host
+				 : of_lane < session->devices.count
+					 ? of_lane
+					 : device_of(session, source, -1, ordinal[i]);
+		known = ordinal[i];
+		if (device == SESSION_NONE)
+			continue;
+		event = VEC_ADD(&blocks->events);
+		*event = (struct held_event){ .id = (uint64_t)address[i],
+					      .bytes = batch->col[COL_bytes][i],
+					      .place = device,
+					      .source = source };
+		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event->time,
+			      &ignored);
+	}
+}
+
+/* "context=1;stream=13" */
+static bool read_stream(const char *detail, uint64_t *ret_context, uint64_t *ret_stream)
+{
+	struct str rest = str_of(detail);
+	struct str context = str_cut(&rest, ';'), stream = rest;
+
+	(void)str_cut(&context, '=');
+	(void)str_cut(&stream, '=');
+	return str_to_u64(context, ret_context) && str_to_u64(stream, ret_stream) &&
+	       *ret_context <= UINT32_MAX && *ret_stream <= UINT32_MAX;
+}
+
+static void take_marks(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
+{
+	const struct session *session = blocks->timeline->session;
+	const int64_t *kind = batch->col[COL_subkind];
+
+	for (size_t i = 0; kind && i < batch->count; i++) {
+		uint64_t context, stream;
+		struct held_event event = { .source = source, .stream = true };
+		int64_t ignored;
+
+		if ((kind[i] != MARK_STREAM_MADE && kind[i] != MARK_STREAM_GONE) ||
+		    !read_stream(
+			    intern_get(session->details, (uint32_t)batch->col[COL_detail][i], NULL),
+			    &context, &stream))
+			continue;
+		event.place = device_of(session, source, (int64_t)context, 0);
+		if (event.place == SESSION_NONE)
+			continue;
+		event.id = context << 32 | stream;
+		event.bytes = kind[i] == MARK_STREAM_MADE;
+		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event.time,
+			      &ignored);
+		*VEC_ADD(&blocks->events) = event;
+	}
+}
+
+static int load(struct blocks *blocks, struct store *store, struct err *err)
+{
+	struct store_query query = {
+		.kinds = STORE_BIT(STORE_alloc) | STORE_BIT(STORE_mark),
+		.columns = COL_BIT(COL_start) | COL_BIT(COL_bytes) | COL_BIT(COL_address) |
+			   COL_BIT(COL_device) | COL_BIT(COL_subkind) | COL_BIT(COL_detail),
+	};
+	const struct session *session = blocks->timeline->session;
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct store_batch batch;
+	int got = store_query_open(store, &query, &cursor, err);
+
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
+		uint32_t source;
+
+		if (batch.lane >= session->lanes.count)
+			continue;
+		source = session->lanes.at[batch.lane].source;
+		if (!is_recorded_whole(session, source))
+			continue;
+		if (batch.kind == STORE_alloc)
+			take_allocs(blocks, &batch, source);
+		else
+			take_marks(blocks, &batch, source);
+	}
+	return got;
+}
+
+/* In order of time; at one time what is given back comes first. */
+static int by_time(const void *a, const void *b)
+{
+	const struct held_event *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->bytes > 0) - (y->bytes > 0);
+}
+
+static struct holder *holder_of(struct blocks *blocks, const struct held_event *event)
+{
+	uint64_t key = event->id * UINT64_C(0x9e3779b97f4a7c15) ^
+		       ((uint64_t)event->source << 1 | event->stream);
+	uint64_t *found = map_find(&blocks->index, key);
+	struct holder *holder;
+
+	if (found)
+		return &blocks->holders.at[*found];
+	map_put(&blocks->index, key, blocks->holders.count);
+	holder = VEC_ADD(&blocks->holders);
+	holder->source = event->source;
+	holder->stream = event->stream;
+	return holder;
+}
+
+static void take_event(struct blocks *blocks, const struct held_event *event)
+{
+	struct holder *holder = holder_of(blocks, event);
+	struct memory_fact *memory = &blocks->memory[event->place];
+	bool obtained = event->bytes > 0;
+
+	if (event->stream) {
+		memory->streams_live =
+			memory->streams_live == FACT_UNKNOWN ? 0 : memory->streams_live;
+		memory->streams_live += obtained - holder->held;
+	} else {
+		memory->alloc_count += obtained;
+		memory->free_count += !obtained;
+		/* An address that comes again was given back unseen. */
+		if (holder->held)
+			blocks->level[holder->place] -= holder->bytes;
+		if (obtained)
+			blocks->level[event->place] =
+				add_ns(blocks->level[event->place], event->bytes);
+		if (memory->peak_bytes == FACT_UNKNOWN ||
+		    blocks->level[event->place] > memory->peak_bytes)
+			memory->peak_bytes = blocks->level[event->place];
+	}
+	holder->held = obtained;
+	holder->time = event->time;
+	holder->bytes = event->bytes;
+	holder->place = event->place;
+}
+
+/* The step that a time lies in, 0 for none; steps are in order of start, those of
+ * several processes side by side. */
+static int64_t step_at(const struct step_facts *steps, uint32_t source, int64_t time)
+{
+	enum { BESIDE = 64 };
+	size_t low = 0, high = steps->step.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (steps->step.at[middle].start_ns <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i > 1 && i + BESIDE > low; i--)
+		if (steps->step.at[i - 1].source == source && steps->step.at[i - 1].end_ns > time)
+			return (int64_t)i - 1;
+	return 0;
+}
+
+/* The step, or part of the device's span, in which a time lies, from 1 on; 0: none,
+ * or the first step, which is like no other. */
+static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64_t time)
+{
+	const struct step_facts *steps = &blocks->facts->steps;
+	int64_t from = INT64_MAX, to = INT64_MIN;
+	const struct timeline *timeline = blocks->timeline;
+
+	if (steps->step.count > (size_t)LEAK_SPREAD)
+		return step_at(steps, source, time);
+	for (size_t i = 0; i < blocks->facts->devices.count; i++) {
+		const struct device_fact *device = &blocks->facts->devices.at[i];
+		struct judged judged = device_judged(device);
+		int64_t start = judged.steady ? device->steady.start_ns
+					      : device->window_start_ns + device->before_ns;
+
+		if (!device->has_timeline || !timeline->devices[i].count)
+			continue;
+		from = start < from ? start : from;
+		to = start + judged.span_ns > to ? start + judged.span_ns : to;
+	}
+	if (time <= from || time > to || to <= from)
+		return 0;
+	return 1 + (int64_t)((double)(time - from) / ((double)(to - from) + 1) * PARTS);
+}
+
+struct left {
+	uint32_t place;
+	bool stream;
+	int64_t bytes, when;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct left *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->stream != y->stream)
+		return x->stream ? 1 : -1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return (x->when > y->when) - (x->when < y->when);
+}
+
+static void leak(struct blocks *blocks, const struct left *left, size_t count)
+{
+	struct memory_fact *memory = &blocks->memory[left->place];
+	int64_t spread = 1;
+
+	for (size_t i = 1; i < count; i++)
+		spread += left[i].when != left[i - 1].when;
+	if ((int64_t)count < LEAK_COUNT || spread < LEAK_SPREAD)
+		return;
+	if (left->stream)
+		memory->streams_leaked = (int64_t)count;
+	else if (memory->leaks.count < LEAK_SIZES)
+		*VEC_ADD(&memory->leaks) = (struct leak_fact){ left->bytes, (int64_t)count };
+}
+
+static void find_leaks(struct blocks *blocks)
+{
+	VEC(struct left) left = { 0 };
+
+	for (size_t i = 0; i < blocks->holders.count; i++) {
+		const struct holder *holder = &blocks->holders.at[i];
+		int64_t when =
+			holder->held ? place_in_time(blocks, holder->source, holder->time) : 0;
+
+		if (when)
+			*VEC_ADD(&left) =
+				(struct left){ holder->place, holder->stream, holder->bytes, when };
+	}
+	if (left.count)
+		qsort(left.at, left.count, sizeof(*left.at), by_size);
+	for (size_t i = 0; i < left.count;) {
+		size_t n = 1;
+
+		while (i + n < left.count && left.at[i + n].place == left.at[i].place &&
+		       left.at[i + n].stream == left.at[i].stream &&
+		       left.at[i + n].bytes == left.at[i].bytes)
+			n++;
+		leak(blocks, &left.at[i], n);
+		i += n;
+	}
+	VEC_DONE(&left);
+}
+
+int block_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		struct err *err)
+{
+	struct blocks blocks = { .timeline = timeline, .facts = facts };
+	uint32_t count = (uint32_t)timeline->session->devices.count;
+	int ret;
+
+	blocks.host = count;
+	blocks.memory = mem_zero((count + 1) * sizeof(*blocks.memory));
+	blocks.level = mem_zero((count + 1) * sizeof(*blocks.level));
+	for (uint32_t i = 0; i <= count; i++)
+		memory_unknown(&blocks.memory[i], i < count ? i : SESSION_NONE);
+	ret = load(&blocks, store, err);
+	if (blocks.events.count)
+		qsort(blocks.events.at, blocks.events.count, sizeof(*blocks.events.at), by_time);
+	for (size_t i = 0; i < blocks.events.count; i++)
+		take_event(&blocks, &blocks.events.at[i]);
+	find_leaks(&blocks);
+	for (uint32_t i = 0; i <= count; i++) {
+		struct memory_fact *memory = &blocks.memory[i];
+
+		if (memory->peak_bytes != FACT_UNKNOWN)
+			memory->live_bytes = blocks.level[i];
+		if (memory->alloc_count + memory->free_count ||
+		    memory->streams_live != FACT_UNKNOWN)
+			*VEC_ADD(&facts->memory) = *memory;
+	}
+	VEC_DONE(&blocks.events);
+	VEC_DONE(&blocks.holders);
+	map_done(&blocks.index);
+	free(blocks.memory);
+	free(blocks.level);
+	return ret;
+}

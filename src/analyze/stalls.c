@@ -1,0 +1,212 @@
+/*
+ * Stall reasons by PC sampling: counts of (function, offset, reason) summed up
+ * for each kernel name of a device. Continuous sampling knows the function and
+ * not the launch, so all kernels of a name share them.
+ *
+ * Each reason is there twice: of all samples, and "_not_issued", of those in
+ * which the scheduler issued nothing; the second is a part of the first, and
+ * two more names are totals. Nothing is ever added over all of them: the list
+ * of reasons is read by name (bound_stalls.c).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/bound.h"
+#include "base/map.h"
+#include "store/store.h"
+
+/* doc/bound.md, step 7: latency binds below this share of issue slots in use. */
+static const double STARVED_ISSUE_SHARE = 0.6;
+
+struct tally {
+	uint32_t device, function, reason;
+	double samples;
+};
+
+struct tallies {
+	VEC(struct tally) at;
+	struct map index; /* hash of the three -> place */
+};
+
+static void tally_add(struct tallies *tallies, uint32_t device, uint32_t function, uint32_t reason,
+		      int64_t samples)
+{
+	/* 20 bits of device, 22 each of the others. Where they don't do, a reason has
+	 * several rows, which of_function adds up. */
+	uint64_t key = (uint64_t)device << 44 ^ (uint64_t)function << 22 ^ reason;
+	uint64_t *found = map_find(&tallies->index, key);
+	struct tally *at = found ? &tallies->at.at[*found] : NULL;
+
+	if (!at || at->device != device || at->function != function || at->reason != reason) {
+		map_put(&tallies->index, key, tallies->at.count);
+		at = VEC_ADD(&tallies->at);
+		*at = (struct tally){ device, function, reason, 0 };
+	}
+	at->samples += (double)samples;
+}
+
+static int read_stalls(struct store *store, struct tallies *tallies, struct err *err)
+{
+	const struct store_query query = {
+		.kinds = STORE_BIT(STORE_stall),
+		.columns = COL_BIT(COL_function) | COL_BIT(COL_reason) | COL_BIT(COL_samples),
+	};
+	const struct session *session = store_session(store);
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct store_batch batch;
+	int ret = store_query_open(store, &query, &cursor, err);
+
+	while (ret >= 0 && (ret = store_next(cursor, &batch, err)) > 0) {
+		if (batch.lane >= session->lanes.count)
+			continue;
+		for (size_t i = 0; i < batch.count; i++)
+			if (batch.col[COL_samples][i] > 0)
+				tally_add(tallies, session->lanes.at[batch.lane].device,
+					  (uint32_t)batch.col[COL_function][i],
+					  (uint32_t)batch.col[COL_reason][i],
+					  batch.col[COL_samples][i]);
+	}
+	return ret;
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return (x->reason > y->reason) - (x->reason < y->reason);
+}
+
+/* Of the samples that say which reason, those in which something was issued;
+ * NAN where the list lacks what it takes to tell. */
+static double issue_share(const struct metric_table *table)
+{
+	static const char before[] = "smsp__pcsamp_warps_issue_stalled_", after[] = "_not_issued";
+	double all = 0, idle = 0;
+
+	for (size_t i = 0; i < table->rows.count; i++) {
+		const char *name = table->rows.at[i].name;
+		size_t len = strlen(name);
+
+		if (strncmp(name, before, sizeof(before) - 1) != 0)
+			continue;
+		if (len > sizeof(after) && !strcmp(name + len - (sizeof(after) - 1), after))
+			idle += table->rows.at[i].value;
+		else
+			all += table->rows.at[i].value;
+	}
+	return idle > 0 && all >= idle ? 1 - idle / all : NAN;
+}
+
+/* A full queue is a unit that is busy: that is a matter of throughput, which
+ * samples can't tell from latency. */
+static bool is_throttle(const char *reason)
+{
+	return strstr(reason, "throttle") != NULL;
+}
+
+static void number(struct bound_fact *bound, const char *metric, double value, const char *unit)
+{
+	*VEC_ADD(&bound->numbers) = (struct number){ metric, value, unit };
+}
+
+/* Latency, as far as samples alone can say it: the schedulers had nothing to
+ * issue for most of the time, and one group of reasons says why. */
+static void judge(struct facts *facts, struct kernel_fact *kernel, const struct stall_list *stalls,
+		  double issue)
+{
+	struct bound_fact *bound = &kernel->bound;
+	enum stall_group group = 0;
+
+	for (int g = 0; g < STALL_OTHER; g++)
+		if (stalls->share[g] > stalls->share[group])
+			group = g;
+	if (kernel->has_bound || kernel->collective || stalls->few ||
+	    !(issue < STARVED_ISSUE_SHARE) || !stalls->at.count ||
+	    is_throttle(stalls->at.at[0].reason))
+		return;
+	kernel->has_bound = true;
+	bound->bound = BOUND_LATENCY;
+	bound->runner_up_unit = "";
+	if (stalls->share[group] < BOUND_STALL_SHARE) {
+		bound->unit = "mixed";
+		bound->grade = GRADE_LOW;
+	} else {
+		bound->unit = stall_group_name(group);
+		bound->grade = group == STALL_MEMORY ? GRADE_LOW : GRADE_MEDIUM;
+	}
+	if (group == STALL_MEMORY) {
+		bound->runner_up = BOUND_DRAM;
+		bound->runner_up_unit = "dram";
+		bound->next = "ncu --section SpeedOfLight (whether it is latency or the memory's "
+			      "bandwidth)";
+	} else {
+		bound->next = "ncu --set full (how busy the units are meanwhile)";
+	}
+	number(bound, arena_printf(&facts->arena, "stall group %s", stall_group_name(group)),
+	       100 * stalls->share[group], "%");
+	number(bound, arena_printf(&facts->arena, "stall share %s", stalls->at.at[0].reason),
+	       100 * stalls->at.at[0].share, "%");
+	number(bound, "issue slots in use", 100 * issue, "%");
+	number(bound, "PC samples without an issue", stalls->samples, "count");
+}
+
+static void of_function(struct facts *facts, const struct tally *at, size_t count)
+{
+	const struct session *session = facts->session;
+	struct metric_table table = { 0 };
+	struct stall_list stalls = { 0 };
+	double issue;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && at[i].reason == at[i - 1].reason)
+			table.rows.at[table.rows.count - 1].value += at[i].samples;
+		else
+			metric_table_add(&table, session_text(session, at[i].reason), "",
+					 at[i].samples);
+	}
+	metric_table_sort(&table);
+	stall_list_read(&table, &stalls);
+	issue = issue_share(&table);
+	for (size_t i = 0; i < facts->kernels.count && isfinite(stalls.samples); i++) {
+		struct kernel_fact *kernel = &facts->kernels.at[i];
+
+		if (kernel->key >= session->keys.count || kernel->stalls.count ||
+		    kernel->device != at->device ||
+		    session->keys.at[kernel->key].name != at->function)
+			continue;
+		for (size_t k = 0; k < stalls.at.count; k++)
+			*VEC_ADD(&kernel->stalls) = stalls.at.at[k];
+		kernel->stall_samples = (int64_t)stalls.samples;
+		kernel->few_stalls = stalls.few;
+		judge(facts, kernel, &stalls, issue);
+	}
+	stall_list_done(&stalls);
+	metric_table_done(&table);
+}
+
+int analyze_stalls(struct store *store, struct facts *facts, struct err *err)
+{
+	struct tallies tallies = { 0 };
+	int ret = read_stalls(store, &tallies, err);
+
+	if (tallies.at.count)
+		qsort(tallies.at.at, tallies.at.count, sizeof(*tallies.at.at), by_function);
+	for (size_t i = 0; ret >= 0 && i < tallies.at.count;) {
+		size_t n = 1;
+
+		while (i + n < tallies.at.count &&
+		       tallies.at.at[i + n].device == tallies.at.at[i].device &&
+		       tallies.at.at[i + n].function == tallies.at.at[i].function)
+			n++;
+		of_function(facts, &tallies.at.at[i], n);
+		i += n;
+	}
+	VEC_DONE(&tallies.at);
+	map_done(&tallies.index);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,218 @@
+#include "rules/rule.h"
+#include "trace_builder.h"
+
+/* A source whose every allocation is recorded, with its device. */
+static struct trace recorded(void)
+{
+	struct trace trace = { .store = memory_store_new() };
+	struct session *session = trace.store->session;
+	struct device device = { .scope = DEVICE_OF_SOURCE };
+
+	trace.source = session_source(session, "cuda", "invented (pid 100)");
+	device.source = trace.source;
+	trace.device = session_device(session, &device);
+	trace.process = session_process(session, trace.source, 100);
+	return trace;
+}
+
+static uint32_t other(struct trace *trace)
+{
+	struct lane lane = { .kind = LANE_OTHER,
+			     .source = trace->source,
+			     .device = SESSION_NONE,
+			     .process = trace->process,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = -1 };
+
+	return session_lane(trace->store->session, &lane);
+}
+
+/* device -1: of the host. `bytes` below 0: given back. */
+static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t address,
+		  int64_t bytes)
+{
+	struct alloc alloc = { .lane = other(trace),
+			       .time_ns = at_us * 1000,
+			       .address = address,
+			       .bytes = bytes,
+			       .allocated_bytes = EVENT_UNKNOWN,
+			       .reserved_bytes = EVENT_UNKNOWN,
+			       .device = device };
+
+	sink_alloc(&trace->store->sink, &alloc, NULL);
+}
+
+static void stream(struct trace *trace, int64_t at_us, unsigned number, bool made)
+{
+	char detail[64];
+	int len = snprintf(detail, sizeof(detail), "context=1;stream=%u", number);
+	struct mark mark = { .kind = made ? MARK_STREAM_MADE : MARK_STREAM_GONE,
+			     .lane = other(trace),
+			     .time_ns = at_us * 1000,
+			     .detail = session_detail(trace->store->session, detail, (size_t)len) };
+
+	sink_mark(&trace->store->sink, &mark, NULL);
+}
+
+enum { STEP_US = 1000, STEPS = 20 };
+
+static void steps(struct trace *trace, bool named)
+{
+	for (int i = 0; i < STEPS; i++) {
+		if (named)
+			trace_range(trace, 1, RANGE_USER, "step", i * STEP_US,
+				    i * STEP_US + STEP_US - 10);
+		for (int k = 0; k < 10; k++)
+			trace_launch(trace, 1, i * STEP_US + 90 * k, i * STEP_US + 90 * k + 10,
+				     i * STEP_US + 90 * k + 80);
+	}
+}
+
+static const struct memory_fact *held_on(struct trace *trace, uint32_t device)
+{
+	if (!trace->facts)
+		trace_analyze(trace);
+	for (size_t i = 0; i < trace->facts->memory.count; i++)
+		if (trace->facts->memory.at[i].device == device)
+			return &trace->facts->memory.at[i];
+	return NULL;
+}
+
+static size_t findings_of(struct trace *trace)
+{
+	struct findings findings = { 0 };
+	size_t count;
+
+	rule_apply(trace->facts, &rule_leak, &findings);
+	count = findings.at.count;
+	findings_done(&findings);
+	return count;
+}
+
+Test(leaks, a_block_left_in_every_fourth_step_is_told_with_its_size)
+{
+	for (int named = 0; named < 2; named++) {
+		struct trace trace = recorded();
+		const struct memory_fact *memory;
+
+		block(&trace, 0, 0, 0x1000, 1 << 20); /* held from start to end: no leak */
+		for (int i = 0; i < STEPS; i += 4)
+			block(&trace, i * STEP_US + 500, 0, 0x100000 * (uint64_t)(i + 1), 8 << 20);
+		steps(&trace, named);
+		memory = held_on(&trace, trace.device);
+		cr_assert_eq(memory->live_bytes, (1 << 20) + 5 * (8 << 20));
+		cr_assert_eq(memory->peak_bytes, memory->live_bytes);
+		cr_assert_eq(memory->leaks.count, 1);
+		cr_assert_eq(memory->leaks.at[0].block_bytes, 8 << 20);
+		/* The first step is like no other. */
+		cr_assert_eq(memory->leaks.at[0].count, named ? 4 : 5);
+		cr_assert_eq(findings_of(&trace), 1);
+		trace_done(&trace);
+	}
+}
+
+Test(leaks, what_is_given_back_is_none)
+{
+	struct trace trace = recorded();
+	const struct memory_fact *memory;
+
+	for (int i = 0; i < STEPS; i++) {
+		block(&trace, i * STEP_US + 500, 0, 0x100000, 8 << 20);
+		/* The record of a free need not say how much. */
+		block(&trace, i * STEP_US + 700, 0, 0x100000, i % 2 ? 0 : -(8 << 20));
+	}
+	steps(&trace, true);
+	memory = held_on(&trace, trace.device);
+	cr_assert_eq(memory->live_bytes, 0);
+	cr_assert_eq(memory->peak_bytes, 8 << 20);
+	cr_assert_eq(memory->free_count, STEPS);
+	cr_assert_eq(memory->leaks.count, 0);
+	cr_assert_eq(findings_of(&trace), 0);
+	trace_done(&trace);
+}
+
+Test(leaks, what_a_program_holds_from_its_start_is_none)
+{
+	struct trace trace = recorded();
+
+	for (int i = 0; i < 30; i++)
+		block(&trace, i, 0, 0x100000 * (uint64_t)(i + 1), 8 << 20);
+	steps(&trace, true);
+	cr_assert_eq(held_on(&trace, trace.device)->leaks.count, 0);
+	cr_assert_eq(held_on(&trace, trace.device)->live_bytes, INT64_C(30) * (8 << 20));
+	trace_done(&trace);
+}
+
+Test(leaks, twice_is_a_coincidence)
+{
+	for (int count = 2; count <= 3; count++) {
+		struct trace trace = recorded();
+
+		for (int i = 0; i < count; i++)
+			block(&trace, (3 + i) * STEP_US + 500, 0, 0x100000 * (uint64_t)(i + 1),
+			      512);
+		steps(&trace, true);
+		cr_assert_eq(held_on(&trace, trace.device)->leaks.count, count > 2);
+		trace_done(&trace);
+	}
+}
+
+Test(leaks, pinned_memory_is_the_hosts)
+{
+	struct trace trace = recorded();
+
+	for (int i = 0; i < STEPS; i++)
+		block(&trace, i * STEP_US + 500, -1, 0x100000 * (uint64_t)(i + 1), 4096);
+	steps(&trace, true);
+	cr_assert_null(held_on(&trace, trace.device));
+	cr_assert_eq(held_on(&trace, SESSION_NONE)->leaks.at[0].count, STEPS - 1);
+	trace_done(&trace);
+}
+
+Test(leaks, streams_that_are_left_again_and_again)
+{
+	for (int leak = 0; leak < 2; leak++) {
+		struct trace trace = recorded();
+		const struct memory_fact *memory;
+
+		stream(&trace, 0, 13, true);
+		for (unsigned i = 1; i < STEPS; i += 4) {
+			stream(&trace, i * STEP_US + 100, 20 + i, true);
+			if (!leak)
+				stream(&trace, i * STEP_US + 600, 20 + i, false);
+		}
+		steps(&trace, true);
+		memory = held_on(&trace, trace.device);
+		cr_assert_eq(memory->streams_live, leak ? 6 : 1);
+		cr_assert_eq(memory->streams_leaked, leak ? 5 : 0);
+		cr_assert_eq(findings_of(&trace), (size_t)leak);
+		trace_done(&trace);
+	}
+}
+
+/* Plainly: an array of what is held by address. */
+Test(leaks, levels_agree_with_plain_book_keeping)
+{
+	unsigned seed = 11;
+
+	for (int round = 0; round < 20; round++) {
+		struct trace trace = recorded();
+		int64_t held[8] = { 0 }, level = 0, peak = 0;
+
+		for (int i = 0; i < 200; i++) {
+			int at = rand_r(&seed) % 8;
+			int64_t bytes = 1 + rand_r(&seed) % 1000;
+
+			block(&trace, 10 + i, 0, 0x1000 * (uint64_t)(at + 1),
+			      held[at] ? -held[at] : bytes);
+			level += held[at] ? -held[at] : bytes;
+			held[at] = held[at] ? 0 : bytes;
+			peak = level > peak ? level : peak;
+		}
+		steps(&trace, true);
+		cr_assert_eq(held_on(&trace, trace.device)->live_bytes, level);
+		cr_assert_eq(held_on(&trace, trace.device)->peak_bytes, peak);
+		trace_done(&trace);
+	}
+}
