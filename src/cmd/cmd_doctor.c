@@ -43,8 +43,8 @@ static int ask_cards(const struct doctor_args *args, struct scene *scene, struct
 	OWN(collector_closep) struct collector *collector = NULL;
 	struct collector_opts opts = { .library = args->nvml,
 				       .root = args->root,
-				       .groups = COLLECT_FAST | COLLECT_HEALTH | COLLECT_GPM |
-						 COLLECT_PROCESSES,
+				       .groups = COLLECT_FAST | COLLECT_MEMORY | COLLECT_HEALTH |
+						 COLLECT_GPM | COLLECT_PROCESSES,
 				       .deadline_ns = (int64_t)NVML_LIMIT_S * 1000000000,
 				       .wake = true };
 

@@ -16,7 +16,7 @@
 static const int64_t FIRST_LOOK_NS = 150000000;
 static const double WATCH_S = 1, WATCH_LEAST_S = 0.1, WATCH_MOST_S = 86400;
 
-enum { GROUPS = COLLECT_ALL & ~COLLECT_ENERGY };
+enum { GROUPS = COLLECT_ALL & ~(COLLECT_ENERGY | COLLECT_PIPES) };
 
 struct top_args {
 	const char *watch;

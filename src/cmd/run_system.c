@@ -6,16 +6,16 @@
 #include "base/mem.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "serve/pace.h"
 
 static const int64_t FAST_NS = 100000000;
-static const int64_t SLOW_NS = 1000000000;
 
 struct run_system {
 	struct collector *collector;
 	struct sampler *sampler;
 	struct snapshot snapshot;
 	struct sink *sink;
-	int64_t fast_due_ns, slow_due_ns;
+	struct pace pace;
 	bool asked, gave_up;
 	struct err complaint;
 };
@@ -35,6 +35,8 @@ int run_system_open(const char *library, struct sink *sink, struct run_system **
 	struct collector_opts opts = { .library = library };
 
 	system->sink = sink;
+	system->pace.interval_ns = FAST_NS;
+	system->pace.needs = PACE_RUN;
 	if (collector_open(&opts, &system->collector, err) < 0)
 		return err->code;
 	*ret_system = STEAL(system);
@@ -68,17 +70,12 @@ static void give_up(struct run_system *system, const struct err *why)
 static void ask(struct run_system *system)
 {
 	int64_t now = now_ns();
-	uint32_t groups = COLLECT_FAST | COLLECT_GPM;
 	struct err err = { 0 };
+	bool round;
 
-	if (now < system->fast_due_ns)
+	if (now < pace_next(&system->pace))
 		return;
-	system->fast_due_ns = now + FAST_NS;
-	if (now >= system->slow_due_ns) {
-		system->slow_due_ns = now + SLOW_NS;
-		groups |= COLLECT_COUNTERS | COLLECT_PROCESSES | COLLECT_HEALTH;
-	}
-	if (collector_ask(system->collector, groups, &err) < 0)
+	if (collector_ask(system->collector, pace_ask(&system->pace, now, &round), &err) < 0)
 		give_up(system, &err);
 	else
 		system->asked = true;
@@ -102,6 +99,7 @@ int run_system_tick(struct run_system *system, struct err *err)
 		give_up(system, &own);
 		return 0;
 	}
+	(void)pace_took(&system->pace, system->snapshot.wall_ns);
 	if (!system->sampler)
 		system->sampler = sampler_new(system->sink, FAST_NS);
 	return sampler_push(system->sampler, &system->snapshot, err);

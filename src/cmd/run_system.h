@@ -1,8 +1,8 @@
 /*
  * run_system.h - samples of the cards beside a run, into the same profile.
  *
- * Fast values (power, clocks, utilisation, SM active) ten times a second,
- * counters and processes once a second. A driver that does not answer costs
+ * Fast values (power, clocks, utilisation) ten times a second, SM active and the
+ * like, memory and counters once a second, processes every five. A driver that does not answer costs
  * the samples, not the run.
  */
 #pragma once

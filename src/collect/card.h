@@ -19,7 +19,7 @@
 enum { CARD_RINGS = 3, CARD_COUNTERS = 7, CARD_PCIE = 2 };
 
 /* Beside enum collect_group: facts that hardly ever change. */
-enum { CARD_RARE = 1 << 16 };
+enum { CARD_RARE = 1 << 24 };
 
 /* A counter's last value, and when it was read. */
 struct card_counter {
@@ -44,8 +44,9 @@ struct card {
 		double total;
 		struct card_counter wide; /* drivers whose counters have 64 bits */
 	} pcie[CARD_PCIE];
+	uint32_t pcie_asked;  /* bit per direction, in this round */
 	bool pcie_again;      /* read once more at the end of the round */
-	bool thermal_grew;    /* between the last two HEALTH rounds */
+	bool thermal_grew;    /* found in this round, since the one before that looked */
 	int64_t health_ns;    /* when last asked; 0 never */
 	struct sample health; /* what it said */
 	uint8_t health_origin[METRIC_COUNT];
@@ -69,6 +70,7 @@ struct cards {
 	bool wake;        /* ask cards that sleep */
 	bool all;         /* card_find's */
 	int64_t now_ns, utc_ns;
+	int64_t waited_ns;   /* in this round, between two readings */
 	int64_t found_ns;    /* when card_find last ran; 0 never */
 	uint32_t generation; /* counters that went backwards */
 	bool restart;        /* the library should be opened anew */
@@ -90,10 +92,12 @@ void card_begin(struct card *card);
 void card_ask_values(struct cards *cards, struct card *card, uint32_t groups);
 void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups);
 /* After card_ask_gpm, which tells how often the PCIe counters wrapped. */
-void card_ask_pcie(struct cards *cards, struct card *card);
+void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups);
+/* Where no counter is asked: the rates of GPM. */
+void card_put_pcie(struct card *card);
 /* At the end of a round, if card->pcie_again. */
 void card_ask_pcie_again(struct cards *cards, struct card *card);
-void card_ask_gpm(struct cards *cards, struct card *card);
+void card_ask_gpm(struct cards *cards, struct card *card, uint32_t groups);
 void card_ask_rings(struct cards *cards, uint32_t place, struct snapshot *snapshot);
 void card_ask_energy(struct cards *cards, struct card *card, const struct snapshot *snapshot,
 		     uint32_t place);

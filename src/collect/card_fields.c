@@ -13,16 +13,16 @@ enum { ALL_LINKS = UINT32_MAX };
 
 /* X(number, scope, metric, unit of the driver in ours, rate, group) */
 #define FIELDS(X)                                                                     \
-	X(74, 0, reason_power_cap_us, 1e-3, COUNT, COLLECT_COUNTERS)                  \
+	X(74, 0, reason_power_cap_us, 1e-3, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                  \
 	X(76, 0, reason_sync_boost_us, 1e-3, COUNT, COLLECT_COUNTERS)                 \
-	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_HEALTH)                  \
-	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_HEALTH)                  \
-	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_HEALTH)                 \
+	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                  \
+	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                  \
+	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_THERMAL)                 \
 	X(139, ALL_LINKS, nvlink_rx_bytes, 1024, nvlink_rx_bytes_s, COLLECT_COUNTERS) \
 	X(138, ALL_LINKS, nvlink_tx_bytes, 1024, nvlink_tx_bytes_s, COLLECT_COUNTERS) \
-	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS)                              \
+	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                              \
 	X(186, 0, power_instant_w, 1e-3, COUNT, COLLECT_COUNTERS)                     \
-	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH)                              \
+	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH | COLLECT_ERRORS)                              \
 	X(91, 0, nvlink_links, 1, COUNT, COLLECT_HEALTH)                              \
 	X(90, 0, nvlink_mbytes_s, 1, COUNT, COLLECT_HEALTH)                           \
 	X(142, 0, remapped_corrected, 1, COUNT, COLLECT_HEALTH)                       \
@@ -120,7 +120,8 @@ static void ask_old_violation(struct cards *cards, struct card *card)
 		put(cards, card, 0, &answer);
 }
 
-/* One bit: a thermal limit held the clock back in this interval or does now. */
+/* One bit: a thermal limit holds the clock back now, or did since the counters were
+ * last looked at. */
 static void put_thermal(struct card *card)
 {
 	double reasons = 0;
@@ -133,13 +134,12 @@ static void put_thermal(struct card *card)
 	card->board.origin[METRIC_thermal_violation] = card->board.origin[METRIC_clock_reasons];
 }
 
-void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups)
+/* The batch of all that is not known to be refused. */
+static void ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 {
 	struct nvml_field answers[FIELD_COUNT];
 	uint8_t which[FIELD_COUNT];
 	int count = 0, status;
-	const struct card_counter *sw = &card->counters[2], *hw = &card->counters[3];
-	double before_us = sw->have && hw->have ? sw->value + hw->value : INFINITY;
 
 	memset(answers, 0, sizeof(answers));
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
@@ -166,13 +166,20 @@ void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 			answers[i].status = NVML_NO_FUNCTION;
 		put(cards, card, which[i], &answers[i]);
 	}
+}
+
+void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups)
+{
+	const struct card_counter *sw = &card->counters[2], *hw = &card->counters[3];
+	double before_us = sw->have && hw->have ? sw->value + hw->value : INFINITY;
+
+	ask_fields(cards, card, groups);
 	if (card->board.state == BOARD_LOST)
 		return;
-	if (groups & COLLECT_HEALTH)
+	if (groups & COLLECT_THERMAL)
 		card->thermal_grew = sw->value + hw->value > before_us;
-	if (!(groups & COLLECT_COUNTERS))
-		return;
-	if (card->unanswered[1] & 1)
+	if (groups & (COLLECT_COUNTERS | COLLECT_ROW) && card->unanswered[1] & 1)
 		ask_old_violation(cards, card);
-	put_thermal(card);
+	if (groups & (COLLECT_COUNTERS | COLLECT_ROW | COLLECT_THERMAL))
+		put_thermal(card);
 }

@@ -367,4 +367,7 @@ void cards_done(struct cards *cards)
 void card_begin(struct card *card)
 {
 	card->board = card->facts;
+	card->pcie_asked = 0;
+	card->pcie_again = false;
+	card->thermal_grew = false;
 }

@@ -75,25 +75,67 @@ static void put_narrow(struct card *card, int d, uint32_t raw, int64_t time_ns)
 	last->time_ns = time_ns;
 }
 
-static int ask(struct cards *cards, struct card *card, struct nvml_field *answers)
+/* The directions that are asked in this round; answers of the others stay empty. */
+static int ask(struct cards *cards, struct card *card, struct nvml_field answers[CARD_PCIE])
 {
+	struct nvml_field asked[CARD_PCIE] = { 0 };
+	int count = 0, status;
+
 	for (int d = 0; d < CARD_PCIE; d++)
-		answers[d] = (struct nvml_field){ .id = directions[d].id };
-	return NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, CARD_PCIE, answers);
+		if (card->pcie_asked >> d & 1)
+			asked[count++].id = directions[d].id;
+	status = NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, count, asked);
+	count = 0;
+	for (int d = 0; d < CARD_PCIE; d++)
+		if (card->pcie_asked >> d & 1)
+			answers[d] = asked[count++];
+	return status;
 }
 
-void card_ask_pcie(struct cards *cards, struct card *card)
+static uint32_t directions_of(const struct card *card, uint32_t groups)
+{
+	uint8_t gpm = card->board.origin[METRIC_gpm_pcie_rx_bytes_s];
+	bool told = origin_has((enum origin)gpm) || gpm == ORIGIN_PENDING;
+
+	if (groups & COLLECT_PCIE || (groups & COLLECT_PCIE_ELSE && !told))
+		return 3;
+	return (groups & COLLECT_PCIE_RX ? 1 : 0) | (groups & COLLECT_PCIE_TX ? 2 : 0);
+}
+
+static void put(struct cards *cards, struct card *card, int d, const struct nvml_field *answer,
+		int64_t time_ns)
+{
+	const enum nvml_call call = NVML_CALL_nvmlDeviceGetFieldValues;
+	enum metric total = directions[d].total, rate = directions[d].rate;
+
+	card->board.origin[total] = cards->nvml.wrapped[call] ? ORIGIN_WRAPPER : ORIGIN_NVML;
+	if (answer->type == NVML_U32) {
+		put_narrow(card, d, answer->value.u32, time_ns);
+		return;
+	}
+	sample_set(&card->board.sample, total, (double)answer->value.u64);
+	(void)card_counter(cards, card, &card->pcie[d].wide, total, rate,
+			   (double)answer->value.u64);
+}
+
+void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
 {
 	struct nvml_field answers[CARD_PCIE];
 	const enum nvml_call call = NVML_CALL_nvmlDeviceGetFieldValues;
 	bool skip = card->unanswered[1] >> PCIE_BIT & 1;
-	int status = skip ? NVML_OK : ask(cards, card, answers);
-	int64_t time_ns = nvml_clock_ns();
+	int64_t time_ns;
+	int status;
 
-	card->pcie_again = false;
+	card->pcie_asked = directions_of(card, groups);
+	if (!card->pcie_asked)
+		return;
+	status = skip ? NVML_OK : ask(cards, card, answers);
+	time_ns = nvml_clock_ns();
 	for (int d = 0; d < CARD_PCIE; d++) {
 		enum metric total = directions[d].total, rate = directions[d].rate;
 
+		if (!(card->pcie_asked >> d & 1))
+			continue;
 		if (skip) {
 			card->board.origin[total] = card->board.origin[rate] = card->why[total];
 			continue;
@@ -108,15 +150,21 @@ void card_ask_pcie(struct cards *cards, struct card *card)
 				card->unanswered[1] |= (uint64_t)1 << PCIE_BIT;
 			continue;
 		}
-		card->board.origin[total] =
-			cards->nvml.wrapped[call] ? ORIGIN_WRAPPER : ORIGIN_NVML;
-		if (answers[d].type == NVML_U32) {
-			put_narrow(card, d, answers[d].value.u32, time_ns);
+		put(cards, card, d, &answers[d], time_ns);
+	}
+}
+
+void card_put_pcie(struct card *card)
+{
+	struct board *board = &card->board;
+	double rate;
+
+	for (int d = 0; d < CARD_PCIE; d++) {
+		if (board->origin[directions[d].rate] != ORIGIN_NONE)
 			continue;
-		}
-		sample_set(&card->board.sample, total, (double)answers[d].value.u64);
-		(void)card_counter(cards, card, &card->pcie[d].wide, total, rate,
-				   (double)answers[d].value.u64);
+		board->origin[directions[d].rate] = board->origin[directions[d].gpm];
+		if (sample_get(&board->sample, directions[d].gpm, &rate))
+			sample_set(&board->sample, directions[d].rate, rate);
 	}
 }
 
@@ -132,7 +180,8 @@ void card_ask_pcie_again(struct cards *cards, struct card *card)
 		struct card_pcie *last = &card->pcie[d];
 		double seconds = (double)(time_ns - last->time_ns) / 1e9;
 
-		if (answers[d].status || answers[d].type != NVML_U32 || seconds <= 0 ||
+		if (!(card->pcie_asked >> d & 1) || answers[d].status ||
+		    answers[d].type != NVML_U32 || seconds <= 0 ||
 		    card->board.origin[directions[d].rate] != ORIGIN_WRAPS)
 			continue;
 		sample_set(&card->board.sample, directions[d].rate,

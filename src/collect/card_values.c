@@ -141,29 +141,36 @@ static int ask_protected(struct cards *cards, struct card *card)
 	return status;
 }
 
-/* Kinds: 0 corrected, 1 uncorrected; since the driver was loaded (0) or ever (1). */
-static int ask_ecc(struct cards *cards, struct card *card)
+/* Corrected and uncorrected; since the driver was loaded (0) or ever (1). */
+static int ask_ecc(struct cards *cards, struct card *card, uint32_t since,
+		   const enum metric metrics[2])
 {
-	static const enum metric metrics[2][2] = {
-		{ METRIC_ecc_single, METRIC_ecc_single_total },
-		{ METRIC_ecc_double, METRIC_ecc_double_total },
-	};
+	const enum nvml_call call = NVML_CALL_nvmlDeviceGetTotalEccErrors;
 	int status = NVML_OK;
 
-	for (uint32_t i = 0; i < 4 && !card_is_final(status) && card->board.state != BOARD_LOST;
-	     i++) {
+	for (uint32_t i = 0; i < 2 && card->board.state != BOARD_LOST; i++) {
 		uint64_t count = 0;
 
-		status = NVML(&cards->nvml, nvmlDeviceGetTotalEccErrors, card->device, i / 2, i % 2,
-			      &count);
-		card_answer(cards, card, metrics[i / 2][i % 2],
-			    NVML_CALL_nvmlDeviceGetTotalEccErrors, status, (double)count);
-		if (card_is_final(status))
-			for (uint32_t k = i; k < 4; k++)
-				card_answer(cards, card, metrics[k / 2][k % 2],
-					    NVML_CALL_nvmlDeviceGetTotalEccErrors, status, 0);
+		if (!card_is_final(status))
+			status = NVML(&cards->nvml, nvmlDeviceGetTotalEccErrors, card->device, i,
+				      since, &count);
+		card_answer(cards, card, metrics[i], call, status, (double)count);
 	}
 	return status;
+}
+
+static int ask_ecc_now(struct cards *cards, struct card *card)
+{
+	static const enum metric metrics[] = { METRIC_ecc_single, METRIC_ecc_double };
+
+	return ask_ecc(cards, card, 0, metrics);
+}
+
+static int ask_ecc_ever(struct cards *cards, struct card *card)
+{
+	static const enum metric metrics[] = { METRIC_ecc_single_total, METRIC_ecc_double_total };
+
+	return ask_ecc(cards, card, 1, metrics);
 }
 
 static int ask_margin(struct cards *cards, struct card *card)
@@ -197,18 +204,24 @@ static const struct question {
 	{ COLLECT_FAST, false, ask_utilization, { METRIC_util_pct, METRIC_mem_util_pct } },
 	{ COLLECT_FAST, false, ask_temperature, { METRIC_temp_c } },
 	{ COLLECT_FAST, false, ask_reasons, { METRIC_clock_reasons } },
-	{ COLLECT_FAST,
+	{ COLLECT_MEMORY,
 	  true,
 	  ask_memory,
 	  { METRIC_mem_total_bytes, METRIC_mem_free_bytes, METRIC_mem_used_bytes,
 	    METRIC_mem_reserved_bytes } },
-	{ COLLECT_HEALTH, true, ask_bar1, { METRIC_bar1_total_bytes, METRIC_bar1_used_bytes } },
-	{ COLLECT_HEALTH, false, ask_protected, { METRIC_protected_used_bytes } },
+	{ COLLECT_HEALTH | COLLECT_ERRORS,
+	  true,
+	  ask_bar1,
+	  { METRIC_bar1_total_bytes, METRIC_bar1_used_bytes } },
+	{ COLLECT_HEALTH | COLLECT_ERRORS, false, ask_protected, { METRIC_protected_used_bytes } },
+	{ COLLECT_HEALTH | COLLECT_ERRORS,
+	  false,
+	  ask_ecc_now,
+	  { METRIC_ecc_single, METRIC_ecc_double } },
 	{ COLLECT_HEALTH,
 	  false,
-	  ask_ecc,
-	  { METRIC_ecc_single, METRIC_ecc_single_total, METRIC_ecc_double,
-	    METRIC_ecc_double_total } },
+	  ask_ecc_ever,
+	  { METRIC_ecc_single_total, METRIC_ecc_double_total } },
 	{ COLLECT_FRESH, false, ask_margin, { METRIC_temp_margin_c } },
 	{ CARD_RARE, false, ask_limits, { METRIC_power_min_limit_w, METRIC_power_max_limit_w } },
 };

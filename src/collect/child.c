@@ -14,8 +14,9 @@
 /* Names, limits and the list of cards change seldom. */
 static const int64_t FIND_EVERY_NS = INT64_C(60) * 1000000000;
 static const int64_t HEALTH_EVERY_NS = INT64_C(5) * 1000000000;
-/* The shortest time in which a byte counter says something. */
-static const int64_t WINDOW_NS = INT64_C(5) * 1000000;
+/* Long against a call of the driver, and too short for a counter of 32 bits to
+ * wrap at what any link carries. */
+static const int64_t WINDOW_NS = INT64_C(10) * 1000000;
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -92,22 +93,32 @@ static void ask_health(struct cards *cards, struct card *card)
 	memcpy(card->health_origin, board->origin, sizeof(board->origin));
 }
 
+/* Asked afresh each time. */
+enum {
+	VALUES = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ERRORS,
+	FIELDS = COLLECT_COUNTERS | COLLECT_ROW | COLLECT_THERMAL | COLLECT_ERRORS,
+};
+
 static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
 		      struct snapshot *snapshot)
 {
 	struct card *card = &cards->at.at[place];
 	struct board *board = &card->board;
 
+	if (groups & COLLECT_HEALTH)
+		groups &= ~(uint32_t)COLLECT_ERRORS;
 	if (board->state == BOARD_OK && groups & COLLECT_HEALTH)
 		ask_health(cards, card);
 	if (board->state == BOARD_OK)
-		card_ask_values(cards, card, groups & COLLECT_FAST);
-	if (board->state == BOARD_OK && groups & COLLECT_COUNTERS && !card->owner)
-		card_ask_fields(cards, card, COLLECT_COUNTERS);
+		card_ask_values(cards, card, groups & VALUES);
+	if (board->state == BOARD_OK && groups & FIELDS && !card->owner)
+		card_ask_fields(cards, card, groups & FIELDS);
 	if (board->state == BOARD_OK && groups & COLLECT_GPM)
-		card_ask_gpm(cards, card);
-	if (board->state == BOARD_OK && groups & COLLECT_COUNTERS && !card->owner)
-		card_ask_pcie(cards, card);
+		card_ask_gpm(cards, card, groups);
+	if (board->state == BOARD_OK && !card->owner)
+		card_ask_pcie(cards, card, groups);
+	if (board->state == BOARD_OK && groups & COLLECT_GPM && !card->owner)
+		card_put_pcie(card);
 	if (board->state == BOARD_OK && groups & COLLECT_RINGS && !card->owner)
 		card_ask_rings(cards, place, snapshot);
 	if (board->state == BOARD_OK && groups & COLLECT_ENERGY && !card->owner)
@@ -125,8 +136,10 @@ static void ask_again(struct cards *cards)
 
 	for (size_t i = 0; i < cards->at.count; i++)
 		any |= cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK;
-	if (any && left_ns > 0)
+	if (any && left_ns > 0) {
 		(void)nanosleep(&(struct timespec){ 0, (long)left_ns }, NULL);
+		cards->waited_ns = left_ns;
+	}
 	for (size_t i = 0; any && i < cards->at.count; i++)
 		if (cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK)
 			card_ask_pcie_again(cards, &cards->at.at[i]);
@@ -211,6 +224,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 
 	cards->now_ns = clock_ns(CLOCK_MONOTONIC);
 	cards->utc_ns = clock_ns(CLOCK_REALTIME);
+	cards->waited_ns = 0;
 	cards->nvml.calls = 0;
 	cards->nvml.slowest_ns = 0;
 	snapshot->utc_ns = cards->utc_ns;
@@ -239,7 +253,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 		put_costs(&cards->nvml, snapshot);
 		snapshot->rss_bytes = rss_bytes();
 	}
-	snapshot->wall_ns = clock_ns(CLOCK_MONOTONIC) - cards->now_ns;
+	snapshot->wall_ns = clock_ns(CLOCK_MONOTONIC) - cards->now_ns - cards->waited_ns;
 	snapshot->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	return 0;
 }

@@ -33,29 +33,45 @@
 #include "collect/board.h"
 
 /*
- * What to ask in a round, with the CPU time it costs for one H200 under load
- * (doc/measured.md). What changes slowly is not asked again in every round:
- * HEALTH values are repeated for 5 s, limits and lists of cards for a minute,
- * highest clocks and thresholds for ten.
+ * What to ask in a round, with the CPU time it costs for one H200 (doc/measured.md).
+ * What changes slowly is not asked again in every round: HEALTH values are
+ * repeated for 5 s, limits and lists of cards for a minute, highest clocks and
+ * thresholds for ten. Who stores what a round says asks for HEALTH less often than
+ * that, so that no old value is taken for a new one.
  */
 enum collect_group {
-	COLLECT_FAST = 1,       /* power, temperature, utilisation, clocks, clock reasons, memory:
-				   0.1 ms */
-	COLLECT_COUNTERS = 2,   /* time under the power limit, PCIe and NVLink bytes, memory
-				   temperature: 0.3 ms; twice that and 5 ms of waiting where only
-				   GPM could tell how often the PCIe counters wrapped, and is not
-				   asked */
-	COLLECT_HEALTH = 4,     /* ECC, remapped rows, replays, thermal time, link, BAR1, fan: 1 ms,
-				   every 5 s */
-	COLLECT_GPM = 8,        /* SM active, occupancy, pipes, DRAM, PCIe: 1.5 ms */
-	COLLECT_PROCESSES = 16, /* lists of processes 0.2 ms, their use 2 ms */
-	COLLECT_RINGS = 32,     /* the driver's own history: 1.5 ms every 2 s, 3 ms every 10 s */
-	COLLECT_ENERGY = 64,    /* read once a minute (8 ms), integrated between */
-	COLLECT_COSTS = 128,    /* snapshot.costs and rss_bytes */
-	COLLECT_ALL = 127,      /* all but the costs */
-	COLLECT_FRESH = 256,    /* ask again what would be repeated: cards, limits, health. 15 ms */
-	/* The values of `nvidia-smi dmon -s pucvmet`. */
-	COLLECT_DMON = COLLECT_FAST | COLLECT_COUNTERS | COLLECT_HEALTH,
+	COLLECT_FAST = 1 << 0,      /* power, temperature, utilisation, clocks, clock reasons:
+				       0.1 ms */
+	COLLECT_COUNTERS = 1 << 1,  /* time under the power limit, NVLink bytes, memory
+				       temperature: less than 0.1 ms */
+	COLLECT_HEALTH = 1 << 2,    /* ECC, remapped rows, replays, link, BAR1, fan: 3 ms */
+	COLLECT_GPM = 1 << 3,       /* SM active, occupancy, tensor, DRAM, PCIe, NVLink: 1.2 ms */
+	COLLECT_PROCESSES = 1 << 4, /* lists of processes 0.1 ms, their use 2.4 ms */
+	COLLECT_RINGS = 1 << 5, /* the driver's own history: 1.5 ms every 2 s, 3 ms every 10 s */
+	COLLECT_ENERGY = 1 << 6, /* read once a minute (8 ms), integrated between */
+	COLLECT_COSTS = 1 << 7,  /* snapshot.costs and rss_bytes */
+	COLLECT_FRESH = 1 << 8,  /* ask again what would be repeated: cards, limits, health. 15 ms */
+	COLLECT_MEMORY = 1 << 9, /* of the card: 0.1 ms at rest, 0.4 ms while it is allocated */
+	COLLECT_THERMAL = 1 << 10, /* time in thermal slowdown and under the power brake: 0.4 ms */
+	/* PCIe bytes and their rate by counter: 0.4 ms; twice that and 10 ms of
+	 * waiting where only GPM could tell how often it wrapped, and is not asked. */
+	COLLECT_PCIE = 1 << 11,
+	COLLECT_PCIE_ELSE = 1 << 12, /* the same, of cards where GPM, asked too, does not tell */
+	COLLECT_PIPES = 1 << 13,     /* with GPM: what it can tell beside: 1 ms */
+	/* For a row of `nvidia-smi dmon -s pucvmet` beside FAST and MEMORY, and no
+	 * value more: time under the power limit and memory temperature; ECC errors,
+	 * replays and BAR1 (1.5 ms); PCIe rates of 10 ms as dmon has those of 20 ms,
+	 * one direction each (0.4 ms). */
+	COLLECT_ROW = 1 << 14,
+	COLLECT_ERRORS = 1 << 15,
+	COLLECT_PCIE_RX = 1 << 16,
+	COLLECT_PCIE_TX = 1 << 17,
+	COLLECT_DMON = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ROW | COLLECT_ERRORS |
+		       COLLECT_THERMAL | COLLECT_PCIE_RX | COLLECT_PCIE_TX,
+	/* All but the costs. */
+	COLLECT_ALL = COLLECT_FAST | COLLECT_COUNTERS | COLLECT_HEALTH | COLLECT_GPM |
+		      COLLECT_PROCESSES | COLLECT_RINGS | COLLECT_ENERGY | COLLECT_MEMORY |
+		      COLLECT_THERMAL | COLLECT_PCIE | COLLECT_PIPES,
 };
 
 struct collector_opts {

@@ -177,7 +177,8 @@ static void dmon_header(struct buf *out)
 	buf_text(out, " \n");
 }
 
-/* The card's value; of what was not asked this time, the last. */
+/* The card's value; of what was not asked this time, the last. A rate that was
+ * measured for some milliseconds of another second is none of this one. */
 static double shown_value(struct ticker *ticker, const struct board *board, enum metric metric)
 {
 	struct sample *last = &before_of(ticker, board)->sample;
@@ -185,7 +186,8 @@ static double shown_value(struct ticker *ticker, const struct board *board, enum
 
 	if (board_get(board, metric, &value, NULL))
 		sample_set(last, metric, value);
-	else if (board->origin[metric] == ORIGIN_NONE)
+	else if (board->origin[metric] == ORIGIN_NONE && metric != METRIC_pcie_rx_bytes_s &&
+		 metric != METRIC_pcie_tx_bytes_s)
 		(void)sample_get(last, metric, &value);
 	return value;
 }

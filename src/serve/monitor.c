@@ -404,6 +404,14 @@ static int open_outputs(struct monitor *monitor, struct err *err)
 	return 0;
 }
 
+static uint32_t needs(const struct monitor_opts *opts)
+{
+	bool rows = opts->has_form && opts->form == TICKER_DMON;
+
+	return (opts->dir || (opts->has_form && !rows) ? PACE_FILES : 0) | (rows ? PACE_ROWS : 0) |
+	       (opts->listen ? PACE_METRICS : 0);
+}
+
 static int monitor_open(struct monitor *monitor, struct err *err)
 {
 	const struct monitor_opts *opts = monitor->opts;
@@ -416,8 +424,7 @@ static int monitor_open(struct monitor *monitor, struct err *err)
 	monitor->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	monitor->pace.interval_ns = opts->interval_ns;
 	monitor->pace.flight_ns = opts->flight ? FLIGHT_NS : 0;
-	if (opts->has_form && opts->form == TICKER_DMON)
-		monitor->pace.always = COLLECT_DMON;
+	monitor->pace.needs = needs(opts);
 	if (block_signals(monitor, err) < 0)
 		return err->code;
 	/* First: the child begins with the memory that we have then. */

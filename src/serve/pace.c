@@ -10,14 +10,43 @@ static const int64_t QUICK_PART = 40;
 enum { SLOW_ROUNDS = 3, QUICK_ROUNDS = 12, LEVEL_MOST = 10 };
 static const int64_t SLOWEST_NS = 60 * 1000000000LL;
 
-/* Not more often than this, however short the interval is. */
-static const int64_t COUNTERS_NS = 1000000000;
-static const int64_t PROCESSES_NS = 1000000000;
-/* The shortest ring holds 2.4 s of power: doc/measured.md. */
-static const int64_t RINGS_NS = 2000000000;
-static const int64_t HEALTH_NS = 60 * 1000000000LL;
-/* A dmon row shows error counts: younger than this they are as good as new. */
-static const int64_t SHOWN_HEALTH_NS = 5 * 1000000000LL;
+enum { SECOND = 1000, ANY = PACE_FILES | PACE_ROWS | PACE_METRICS | PACE_RUN };
+
+/*
+ * Not more often than this, however short the interval is. What the groups cost
+ * is in collector.h; the sum of a second at ten rounds is to stay below 5 ms, and
+ * that of a dmon row below 1.2 ms (tests/unit/test_cost.c adds it up).
+ */
+static const struct plan {
+	uint32_t group, needs;
+	int32_t every_ms; /* 0: each time */
+	int32_t after_ms; /* so much later the first time */
+	bool dear;        /* left out first when the driver is slow */
+} plans[] = {
+	{ COLLECT_FAST, ANY, 0, 0, false },
+	{ COLLECT_MEMORY, ANY, 1 * SECOND, 0, false },
+	{ COLLECT_COUNTERS, ANY & ~PACE_ROWS, 1 * SECOND, 0, false },
+	{ COLLECT_THERMAL, ANY & ~PACE_ROWS, 2 * SECOND, 0, false },
+	{ COLLECT_HEALTH, ANY & ~PACE_ROWS, 10 * SECOND, 0, false },
+	{ COLLECT_ROW, PACE_ROWS, 0, 0, false },
+	/* In turns: both in every second would be a third of what a row may cost. */
+	{ COLLECT_PCIE_RX, PACE_ROWS, 2 * SECOND, 0, false },
+	{ COLLECT_PCIE_TX, PACE_ROWS, 2 * SECOND, 1 * SECOND, false },
+	{ COLLECT_ERRORS | COLLECT_THERMAL, PACE_ROWS, 10 * SECOND, 0, false },
+	/* GPM goes with what stands in for it. */
+	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_RUN, 1 * SECOND, 0, false },
+	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_FILES | PACE_METRICS, 2 * SECOND, 0, false },
+	{ COLLECT_GPM | COLLECT_PIPES | COLLECT_PCIE, PACE_METRICS, 5 * SECOND, 0, false },
+	{ COLLECT_PROCESSES, ANY & ~PACE_ROWS, 5 * SECOND, 0, true },
+};
+
+/* The shortest ring holds 2.4 s of power: doc/measured.md. It is finer than the
+ * flight recorder's rounds, which alone keep its points. */
+static const struct plan rings = { COLLECT_RINGS, ANY, 2 * SECOND, 0, true };
+
+enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+_Static_assert((int)PLANS < (int)PACE_PLANS, "one more is for the rings");
 
 int64_t pace_interval(const struct pace *pace)
 {
@@ -60,8 +89,18 @@ static void advance(int64_t *next_ns, int64_t every_ns, int64_t now_ns)
 /* Rounds are a little early or late. */
 static const int64_t JITTER_NS = 50000000;
 
-static bool due(int64_t *next_ns, int64_t every_ns, int64_t now_ns)
+static bool due(struct pace *pace, int index, const struct plan *plan, int64_t now_ns)
 {
+	int64_t *next_ns = &pace->next_ns[index];
+	int64_t every_ns = plan->every_ms * INT64_C(1000000);
+
+	if (!(plan->needs & (pace->needs ? pace->needs : PACE_FILES)) ||
+	    (plan->dear && pace->level))
+		return false;
+	if (!every_ns)
+		return true;
+	if (!*next_ns)
+		*next_ns = now_ns + plan->after_ms * INT64_C(1000000);
 	if (now_ns < *next_ns - JITTER_NS)
 		return false;
 	advance(next_ns, every_ns, now_ns);
@@ -70,24 +109,17 @@ static bool due(int64_t *next_ns, int64_t every_ns, int64_t now_ns)
 
 uint32_t pace_ask(struct pace *pace, int64_t now_ns, bool *ret_round)
 {
-	uint32_t groups = COLLECT_FAST | COLLECT_GPM;
+	uint32_t groups = 0;
 
 	*ret_round = now_ns >= pace->next_round_ns;
 	if (*ret_round)
 		advance(&pace->next_round_ns, pace_interval(pace), now_ns);
 	if (pace->flight_ns && now_ns >= pace->next_flight_ns)
 		advance(&pace->next_flight_ns, flight_interval(pace), now_ns);
-	if (due(&pace->next_counters_ns, COUNTERS_NS, now_ns))
-		groups |= COLLECT_COUNTERS;
-	if (pace->level < 1 && due(&pace->next_processes_ns, PROCESSES_NS, now_ns))
-		groups |= COLLECT_PROCESSES;
-	if (pace->flight_ns && pace->level < 1 && due(&pace->next_rings_ns, RINGS_NS, now_ns))
+	for (int i = 0; i < PLANS; i++)
+		groups |= due(pace, i, &plans[i], now_ns) ? plans[i].group : 0;
+	if (pace->flight_ns && due(pace, PLANS, &rings, now_ns))
 		groups |= COLLECT_RINGS;
-	if (due(&pace->next_health_ns, pace->always & COLLECT_HEALTH ? SHOWN_HEALTH_NS : HEALTH_NS,
-		now_ns))
-		groups |= COLLECT_HEALTH;
-	if (*ret_round)
-		groups |= pace->always & ~(uint32_t)COLLECT_HEALTH;
 	return groups;
 }
 

@@ -3,7 +3,8 @@
  *
  * The monitor's rounds come every `interval`; with a flight recorder, quick ones
  * of the cheap values come between. Groups that are dear or change seldom are
- * asked less often than rounds come. When rounds take long, the pace gives way:
+ * asked less often than rounds come: the plan in pace.c says how often, by what
+ * the answers are for. What is not asked in a round is absent from it. When rounds take long, the pace gives way:
  * first the processes and rings go, then the interval doubles, up to a minute;
  * it comes back step by step.
  *
@@ -14,13 +15,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the answers are for, or-ed. */
+enum pace_need {
+	PACE_FILES = 1,   /* a recording, csv, jsonl, the flight recorder */
+	PACE_ROWS = 2,    /* rows of dmon, and nothing else of a card */
+	PACE_METRICS = 4, /* everything that Prometheus has a name for */
+	PACE_RUN = 8,     /* beside a program that is profiled */
+};
+
+enum { PACE_PLANS = 24 };
+
 struct pace {
 	int64_t interval_ns; /* between rounds */
 	int64_t flight_ns;   /* between quick ones; 0: none */
-	uint32_t always;     /* groups of each round beside those below, enum collect_group */
+	uint32_t needs;      /* enum pace_need */
 	/* private */
 	int64_t next_round_ns, next_flight_ns;
-	int64_t next_counters_ns, next_processes_ns, next_rings_ns, next_health_ns;
+	int64_t next_ns[PACE_PLANS];
 	int level, slow, quick;
 };
 

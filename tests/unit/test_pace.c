@@ -71,7 +71,7 @@ Test(pace, a_flight_recorder_asks_between_the_rounds)
 
 Test(pace, dmon_rows_have_counters_each_time_and_health_every_five_seconds)
 {
-	struct pace pace = { .interval_ns = 100 * MS, .always = COLLECT_DMON };
+	struct pace pace = { .interval_ns = 100 * MS, .needs = PACE_ROWS };
 	struct counted counted = run(&pace, 77000 * MS, 60);
 
 	cr_assert_eq(counted.counters, 600);
