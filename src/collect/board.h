@@ -122,7 +122,7 @@ struct call_cost {
 
 struct snapshot {
 	int64_t utc_ns, monotonic_ns; /* when the round began */
-	int64_t wall_ns, cpu_ns; /* what the round took the child, its own waiting left out */
+	int64_t wall_ns, cpu_ns;      /* what the round took the child, its own waiting left out */
 	int64_t rss_bytes;            /* of the child; 0 unknown */
 	uint32_t groups;              /* that were asked, enum collect_group */
 	uint32_t calls;               /* of the library in this round */

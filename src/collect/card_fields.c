@@ -13,16 +13,16 @@ enum { ALL_LINKS = UINT32_MAX };
 
 /* X(number, scope, metric, unit of the driver in ours, rate, group) */
 #define FIELDS(X)                                                                     \
-	X(74, 0, reason_power_cap_us, 1e-3, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                  \
+	X(74, 0, reason_power_cap_us, 1e-3, COUNT, COLLECT_COUNTERS | COLLECT_ROW)    \
 	X(76, 0, reason_sync_boost_us, 1e-3, COUNT, COLLECT_COUNTERS)                 \
-	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                  \
-	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                  \
-	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_THERMAL)                 \
+	X(269, 0, reason_sw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                 \
+	X(270, 0, reason_hw_thermal_us, 1e-3, COUNT, COLLECT_THERMAL)                 \
+	X(271, 0, reason_power_brake_us, 1e-3, COUNT, COLLECT_THERMAL)                \
 	X(139, ALL_LINKS, nvlink_rx_bytes, 1024, nvlink_rx_bytes_s, COLLECT_COUNTERS) \
 	X(138, ALL_LINKS, nvlink_tx_bytes, 1024, nvlink_tx_bytes_s, COLLECT_COUNTERS) \
-	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                              \
+	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                \
 	X(186, 0, power_instant_w, 1e-3, COUNT, COLLECT_COUNTERS)                     \
-	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH | COLLECT_ERRORS)                              \
+	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH | COLLECT_ERRORS)             \
 	X(91, 0, nvlink_links, 1, COUNT, COLLECT_HEALTH)                              \
 	X(90, 0, nvlink_mbytes_s, 1, COUNT, COLLECT_HEALTH)                           \
 	X(142, 0, remapped_corrected, 1, COUNT, COLLECT_HEALTH)                       \

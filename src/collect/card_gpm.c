@@ -52,7 +52,8 @@ static void put_origin(struct card *card, uint32_t groups, enum origin origin)
 	double value;
 
 	for (size_t i = 0; i < METRICS; i++)
-		if (metrics[i].group & groups && !sample_get(&card->board.sample, metrics[i].metric, &value) &&
+		if (metrics[i].group & groups &&
+		    !sample_get(&card->board.sample, metrics[i].metric, &value) &&
 		    card->board.origin[metrics[i].metric] == ORIGIN_NONE)
 			card->board.origin[metrics[i].metric] = (uint8_t)origin;
 }

@@ -47,11 +47,11 @@ enum collect_group {
 	COLLECT_HEALTH = 1 << 2,    /* ECC, remapped rows, replays, link, BAR1, fan: 3 ms */
 	COLLECT_GPM = 1 << 3,       /* SM active, occupancy, tensor, DRAM, PCIe, NVLink: 1.2 ms */
 	COLLECT_PROCESSES = 1 << 4, /* lists of processes 0.1 ms, their use 2.4 ms */
-	COLLECT_RINGS = 1 << 5, /* the driver's own history: 1.5 ms every 2 s, 3 ms every 10 s */
+	COLLECT_RINGS = 1 << 5,  /* the driver's own history: 1.5 ms every 2 s, 3 ms every 10 s */
 	COLLECT_ENERGY = 1 << 6, /* read once a minute (8 ms), integrated between */
 	COLLECT_COSTS = 1 << 7,  /* snapshot.costs and rss_bytes */
-	COLLECT_FRESH = 1 << 8,  /* ask again what would be repeated: cards, limits, health. 15 ms */
-	COLLECT_MEMORY = 1 << 9, /* of the card: 0.1 ms at rest, 0.4 ms while it is allocated */
+	COLLECT_FRESH = 1 << 8, /* ask again what would be repeated: cards, limits, health. 15 ms */
+	COLLECT_MEMORY = 1 << 9,   /* of the card: 0.1 ms at rest, 0.4 ms while it is allocated */
 	COLLECT_THERMAL = 1 << 10, /* time in thermal slowdown and under the power brake: 0.4 ms */
 	/* PCIe bytes and their rate by counter: 0.4 ms; twice that and 10 ms of
 	 * waiting where only GPM could tell how often it wrapped, and is not asked. */

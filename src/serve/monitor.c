@@ -29,6 +29,8 @@ static const int64_t FLIGHT_NS = 100000000;
 /* A picture older than so many intervals is none for the exporter. */
 static const int64_t STALE_INTERVALS = 3;
 static const int64_t STALE_NS = 5 * 1000000000LL;
+/* The child's CPU time is looked at no more often. */
+static const int64_t CHILD_CPU_NS = 1000000000;
 
 struct monitor {
 	const struct monitor_opts *opts;
@@ -50,7 +52,7 @@ struct monitor {
 	int64_t start_ns, start_utc_ns, start_cpu_ns;
 	/* of the process that asks the driver: that of today, and those before */
 	pid_t child;
-	int64_t child_cpu_ns, dead_cpu_ns;
+	int64_t child_cpu_ns, dead_cpu_ns, next_cpu_ns;
 	int64_t failures;
 	char trouble[512];  /* told last; "" none */
 	struct err failure; /* that ends it */
@@ -85,7 +87,7 @@ void monitor_cost_done(struct monitor_cost *cost)
 
 /* --- what it costs --- */
 
-static void see_child(struct monitor *monitor)
+static void see_child(struct monitor *monitor, int64_t now_ns)
 {
 	pid_t pid = collector_pid(monitor->collector);
 	clockid_t clock;
@@ -95,6 +97,9 @@ static void see_child(struct monitor *monitor)
 		monitor->child_cpu_ns = 0;
 		monitor->child = pid;
 	}
+	if (now_ns < monitor->next_cpu_ns)
+		return;
+	monitor->next_cpu_ns = now_ns + CHILD_CPU_NS;
 	if (pid > 0 && clock_getcpuclockid(pid, &clock) == 0)
 		monitor->child_cpu_ns = clock_ns(clock);
 }
@@ -237,7 +242,7 @@ static void answered(struct monitor *monitor)
 
 static void round_over(struct monitor *monitor)
 {
-	see_child(monitor);
+	see_child(monitor, monitor->snapshot.monotonic_ns);
 	monitor->asked = false;
 	if (monitor->is_round)
 		monitor->cost.rounds++;
@@ -448,6 +453,8 @@ static void count_cost(struct monitor *monitor)
 	struct err err = { 0 };
 
 	cost->wall_ns = clock_ns(CLOCK_MONOTONIC) - monitor->start_ns;
+	monitor->next_cpu_ns = 0;
+	see_child(monitor, monitor->start_ns);
 	cost->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - monitor->start_cpu_ns;
 	cost->driver_cpu_ns = monitor->dead_cpu_ns + monitor->child_cpu_ns;
 	cost->rss_bytes = own_rss();
