@@ -22,6 +22,7 @@
 #include "serve/faults.h"
 #include "serve/names.h"
 #include "serve/pace.h"
+#include "serve/picture.h"
 #include "store/recorder.h"
 
 /* "the last 10 minutes at 10 Hz" */
@@ -46,6 +47,7 @@ struct monitor {
 	struct ticker *ticker;
 	struct buf lines;
 	struct exporter *exporter;
+	struct picture *picture; /* for the exporter */
 	int signals;
 	bool asked, is_round, end;
 	struct monitor_cost cost;
@@ -130,7 +132,7 @@ static void current(void *arg, struct prometheus_input *ret)
 	int64_t interval_ns = pace_interval(&monitor->pace);
 
 	if (monitor->snapshot.monotonic_ns && age_ns < STALE_INTERVALS * interval_ns + STALE_NS)
-		ret->snapshot = &monitor->snapshot;
+		ret->snapshot = picture_snapshot(monitor->picture);
 	ret->find_proc = find_proc;
 	ret->arg = monitor;
 	if (monitor->faults)
@@ -231,6 +233,8 @@ static void answered(struct monitor *monitor)
 	names_see(monitor->names, snapshot);
 	if (monitor->box && black_box_see(monitor->box, snapshot, &trigger))
 		black_box_strike(monitor->box, &trigger, snapshot->monotonic_ns);
+	if (monitor->exporter)
+		picture_see(monitor->picture, snapshot);
 	if (monitor->is_round && monitor->recorder)
 		record(monitor);
 	if (monitor->is_round && monitor->ticker)
@@ -402,6 +406,7 @@ static int open_outputs(struct monitor *monitor, struct err *err)
 		monitor->faults = faults_open(opts->kernel_log, tell_line, monitor);
 	if (opts->has_form)
 		monitor->ticker = ticker_new(opts->form);
+	monitor->picture = picture_new();
 	if (opts->listen && exporter_open(&exporter_opts, &monitor->exporter, err) < 0)
 		return err->code;
 	if (monitor->exporter)
@@ -476,6 +481,7 @@ static void monitor_done(struct monitor *monitor)
 	black_box_free(monitor->box);
 	recorder_close(monitor->recorder);
 	ticker_free(monitor->ticker);
+	picture_free(monitor->picture);
 	names_free(monitor->names);
 	collector_close(monitor->collector);
 	snapshot_done(&monitor->snapshot);

@@ -89,9 +89,8 @@ static void advance(int64_t *next_ns, int64_t every_ns, int64_t now_ns)
 /* Rounds are a little early or late. */
 static const int64_t JITTER_NS = 50000000;
 
-static bool due(struct pace *pace, int index, const struct plan *plan, int64_t now_ns)
+static bool due(struct pace *pace, int64_t *next_ns, const struct plan *plan, int64_t now_ns)
 {
-	int64_t *next_ns = &pace->next_ns[index];
 	int64_t every_ns = plan->every_ms * INT64_C(1000000);
 
 	if (!(plan->needs & (pace->needs ? pace->needs : PACE_FILES)) ||
@@ -116,9 +115,13 @@ uint32_t pace_ask(struct pace *pace, int64_t now_ns, bool *ret_round)
 		advance(&pace->next_round_ns, pace_interval(pace), now_ns);
 	if (pace->flight_ns && now_ns >= pace->next_flight_ns)
 		advance(&pace->next_flight_ns, flight_interval(pace), now_ns);
-	for (int i = 0; i < PLANS; i++)
-		groups |= due(pace, i, &plans[i], now_ns) ? plans[i].group : 0;
-	if (pace->flight_ns && due(pace, PLANS, &rings, now_ns))
+	for (int i = 0; i < PLANS; i++) {
+		if (*ret_round && due(pace, &pace->next_ns[0][i], &plans[i], now_ns))
+			groups |= plans[i].group;
+		if (pace->flight_ns && due(pace, &pace->next_ns[1][i], &plans[i], now_ns))
+			groups |= plans[i].group;
+	}
+	if (pace->flight_ns && due(pace, &pace->next_ns[1][PLANS], &rings, now_ns))
 		groups |= COLLECT_RINGS;
 	return groups;
 }

@@ -4,9 +4,12 @@
  * The monitor's rounds come every `interval`; with a flight recorder, quick ones
  * of the cheap values come between. Groups that are dear or change seldom are
  * asked less often than rounds come: the plan in pace.c says how often, by what
- * the answers are for. What is not asked in a round is absent from it. When rounds take long, the
- * pace gives way: first the processes and rings go, then the interval doubles, up to a minute; it
- * comes back step by step.
+ * the answers are for. What is not asked in a round is absent from it. The two
+ * kinds of rounds have a count each, so that the quick ones, which are not
+ * recorded, take nothing from the others.
+ *
+ * When rounds take long, the pace gives way: first the processes and rings go,
+ * then the interval doubles, up to a minute; it comes back step by step.
  *
  * Times come in as arguments. All-zero but for the first fields is valid.
  */
@@ -31,7 +34,7 @@ struct pace {
 	uint32_t needs;      /* enum pace_need */
 	/* private */
 	int64_t next_round_ns, next_flight_ns;
-	int64_t next_ns[PACE_PLANS];
+	int64_t next_ns[2][PACE_PLANS]; /* rounds; quick ones */
 	int level, slow, quick;
 };
 

@@ -270,3 +270,16 @@ Test(cost, without_gpm_the_counters_of_pcie_are_read_in_its_place)
 	CALLS(&bench, nvmlDeviceGetFieldValues, 60 + 30);
 	end(&bench);
 }
+
+Test(cost, a_flight_recorder_beside_files_costs_little_more)
+{
+	struct bench bench = { .pace = { .interval_ns = 5000 * MS,
+					 .flight_ns = 100 * MS,
+					 .needs = PACE_FILES } };
+
+	start(&bench, "@h200.nvml\n");
+	CALLS(&bench, nvmlDeviceGetPowerUsage, 600);
+	cr_assert_lt(calls(&bench, "nvmlDeviceGetSamples"), 45);
+	cr_assert_lt(cost_ms(&bench), 4.5, "%.3f ms a second", cost_ms(&bench));
+	end(&bench);
+}

@@ -82,6 +82,21 @@ Test(pace, a_flight_recorder_asks_between_the_rounds)
 	cr_assert_eq(counted.rings, 30);
 }
 
+Test(pace, what_is_recorded_has_everything_beside_a_flight_recorder_too)
+{
+	struct pace pace = { .interval_ns = 5000 * MS, .flight_ns = 100 * MS };
+	const uint32_t all = COLLECT_FAST | COLLECT_MEMORY | COLLECT_COUNTERS | COLLECT_THERMAL |
+			     COLLECT_GPM | COLLECT_PROCESSES;
+
+	pace.next_round_ns = pace.next_flight_ns = 5000 * MS;
+	for (int i = 0; i < 3000; i++) {
+		bool round;
+		uint32_t groups = pace_ask(&pace, pace_next(&pace) + MS / 2, &round);
+
+		cr_assert(!round || (groups & all) == all, "%d: %x", i, groups);
+	}
+}
+
 Test(pace, dmon_rows_ask_for_their_columns_alone)
 {
 	struct pace pace = { .interval_ns = 1000 * MS, .needs = PACE_ROWS };
