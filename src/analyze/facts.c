@@ -122,7 +122,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
 	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0 ||
-	    analyze_stalls(store, facts, err) < 0)
+	    analyze_overhead(store, facts, err) < 0 || analyze_stalls(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
 	analyze_step_marks(facts);
@@ -172,6 +172,7 @@ void facts_free(struct facts *facts)
 		VEC_DONE(&facts->memory.at[i].leaks);
 	VEC_DONE(&facts->memory);
 	VEC_DONE(&facts->ranges);
+	VEC_DONE(&facts->overheads);
 	VEC_DONE(&facts->processes);
 	VEC_DONE(&facts->twins);
 	VEC_DONE(&facts->faults);

@@ -467,6 +467,13 @@ struct memory_fact {
 	int64_t streams_leaked;       /* of those, made again and again */
 };
 
+/* CUPTI's overhead records of one kind. */
+struct overhead_fact {
+	uint32_t name;
+	bool own; /* of the profiler; else the program would do it all the same */
+	int64_t count, sum_ns;
+};
+
 struct range_fact {
 	uint32_t name;
 	int64_t count, sum_ns, gpu_ns;
@@ -495,6 +502,8 @@ struct facts {
 	struct step_facts requests;
 	VEC(struct memory_fact) memory;
 	VEC(struct range_fact) ranges;
+	VEC(struct overhead_fact) overheads; /* by sum_ns */
+	int64_t own_ns; /* host time that recording itself took, of all threads */
 	VEC(struct process_fact) processes;
 	VEC(struct twin_fact) twins;
 	VEC(struct fault_event) faults; /* by time */
@@ -520,4 +529,5 @@ int analyze_faults(struct store *store, struct facts *facts, struct err *err);
 /* Faults and clocks held down at an outlier step are named there. */
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
+int analyze_overhead(struct store *store, struct facts *facts, struct err *err);
 int analyze_stalls(struct store *store, struct facts *facts, struct err *err);

@@ -85,8 +85,7 @@ void present_explain(const struct know_hits *hits, const struct present_style *s
 	arena_done(&page.arena);
 }
 
-void present_explain_json(const struct know_hits *hits, const struct fault *fault,
-			  struct buf *out)
+void present_explain_json(const struct know_hits *hits, const struct fault *fault, struct buf *out)
 {
 	struct json json = { .out = out };
 

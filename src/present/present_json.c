@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "present/json_put.h"
+#include "present/source_devices.h"
 
 void put_i64(struct json *json, const char *key, int64_t value)
 {
@@ -46,9 +47,24 @@ void put_dim3(struct json *json, const char *key, const int32_t dim[3])
 	json_end(json);
 }
 
-static void put_source(const struct session *session, const struct source *source,
-		       struct json *json)
+static void put_devices(const struct session *session, uint32_t id, struct json *json)
 {
+	enum { DEVICES_LIMIT = 256 };
+	uint32_t devices[DEVICES_LIMIT];
+	size_t count = source_devices(session, id, devices, DEVICES_LIMIT);
+
+	if (!count)
+		return;
+	json_array(json, "devices");
+	for (size_t i = 0; i < count && i < DEVICES_LIMIT; i++)
+		json_i64(json, NULL, devices[i]);
+	json_end(json);
+}
+
+static void put_source(const struct session *session, uint32_t id, struct json *json)
+{
+	const struct source *source = &session->sources.at[id];
+
 	json_object(json, NULL);
 	put_string(json, "reader", session, source->reader);
 	put_string(json, "file", session, source->file);
@@ -60,23 +76,13 @@ static void put_source(const struct session *session, const struct source *sourc
 		json_bool(json, "interval_assumed", source->interval_assumed);
 	put_i64_unless(json, "rank", source->rank, -1);
 	put_i64_unless(json, "world_size", source->world_size, -1);
+	put_i64_unless(json, "pid", source_pid(session, id), -1);
+	put_devices(session, id, json);
 	put_string(json, "accelerator", session, source->accelerator);
 	json_bool(json, "with_stack", source->with_stack);
 	json_bool(json, "truncated", source->truncated);
 	json_bool(json, "no_device_activity", source->no_device_activity);
 	json_end(json);
-}
-
-/* The value of a key of the machine or process; the first source's wins. */
-static uint32_t env_find(const struct session *session, const char *key)
-{
-	for (size_t i = 0; i < session->envs.count; i++) {
-		const struct env *env = &session->envs.at[i];
-
-		if (env->device == SESSION_NONE && !strcmp(session_text(session, env->key), key))
-			return env->value;
-	}
-	return 0;
 }
 
 static void put_profile(const struct facts *facts, struct json *json)
@@ -92,11 +98,11 @@ static void put_profile(const struct facts *facts, struct json *json)
 		json_i64(json, "zero_utc_ns", session->zero_utc_ns);
 	json_array(json, "sources");
 	for (size_t i = 0; i < session->sources.count; i++)
-		put_source(session, &session->sources.at[i], json);
+		put_source(session, (uint32_t)i, json);
 	json_end(json);
-	put_string(json, "host", session, env_find(session, "host"));
-	put_string(json, "command", session, env_find(session, "command"));
-	if (str_to_i64(str_of(session_text(session, env_find(session, "exit_status"))), &status))
+	put_string(json, "host", session, profile_env(session, "host"));
+	put_string(json, "command", session, profile_env(session, "command"));
+	if (str_to_i64(str_of(session_text(session, profile_env(session, "exit_status"))), &status))
 		json_i64(json, "exit_status", status);
 	json_bool(json, "has_timeline", facts->has_timeline);
 	json_bool(json, "no_device_activity", facts->no_device_activity);
@@ -163,7 +169,7 @@ static void put_environment(const struct session *session, struct json *json)
 
 	json_object(json, "environment");
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		put_string(json, known[i], session, env_find(session, known[i]));
+		put_string(json, known[i], session, profile_env(session, known[i]));
 	json_object(json, "settings");
 	put_envs(session, SESSION_NONE, json);
 	json_end(json);
@@ -221,6 +227,50 @@ static void put_loss(const struct facts *facts, struct json *json)
 	json_end(json);
 }
 
+/* Each source that knows its place in a job. */
+static void put_ranks(const struct session *session, struct json *json)
+{
+	json_array(json, "ranks");
+	for (uint32_t i = 0; i < session->sources.count; i++) {
+		const struct source *source = &session->sources.at[i];
+
+		if (source->rank < 0)
+			continue;
+		json_object(json, NULL);
+		json_i64(json, "rank", source->rank);
+		put_i64_unless(json, "world_size", source->world_size, -1);
+		put_i64_unless(json, "pid", source_pid(session, i), -1);
+		put_string(json, "file", session, source->file);
+		put_devices(session, i, json);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+/* What recording cost. Nothing is known where there are no records of it. */
+static void put_overhead(const struct facts *facts, struct json *json)
+{
+	json_object(json, "overhead");
+	json_bool(json, "host_time_inflated", facts->host_time_inflated);
+	put_f64(json, "host_inflation", facts->host_inflation);
+	if (facts->overheads.count) {
+		json_i64(json, "own_ns", facts->own_ns);
+		json_array(json, "records");
+		for (size_t i = 0; i < facts->overheads.count; i++) {
+			const struct overhead_fact *overhead = &facts->overheads.at[i];
+
+			json_object(json, NULL);
+			put_string(json, "name", facts->session, overhead->name);
+			json_i64(json, "count", overhead->count);
+			json_i64(json, "sum_ns", overhead->sum_ns);
+			json_bool(json, "own", overhead->own);
+			json_end(json);
+		}
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_notes(const struct session *session, struct json *json)
 {
 	json_array(json, "notes");
@@ -245,10 +295,7 @@ void present_json(const struct facts *facts, const struct findings *findings, st
 	put_profile(facts, &json);
 	put_environment(facts->session, &json);
 	put_loss(facts, &json);
-	json_object(&json, "overhead");
-	json_bool(&json, "host_time_inflated", facts->host_time_inflated);
-	put_f64(&json, "host_inflation", facts->host_inflation);
-	json_end(&json);
+	put_overhead(facts, &json);
 	json_array(&json, "devices");
 	for (size_t i = 0; i < facts->devices.count; i++)
 		present_json_device(facts, &facts->devices.at[i], &json);
@@ -258,6 +305,7 @@ void present_json(const struct facts *facts, const struct findings *findings, st
 		present_json_kernel(facts, &facts->kernels.at[i], &json);
 	json_end(&json);
 	present_json_tables(facts, &json);
+	put_ranks(facts->session, &json);
 	present_json_faults(facts, &json);
 	present_json_findings(facts, findings, &json);
 	json_array(&json, "abstained");

@@ -12,6 +12,7 @@ const char *text_device_short(struct page *page, const struct facts *facts, uint
 /* A string of the session, fit to show. */
 const char *text_string(struct page *page, const struct facts *facts, uint32_t id);
 
+void text_header(struct page *page, const struct facts *facts);
 void text_timeline(struct page *page, const struct facts *facts);
 void text_system(struct page *page, const struct facts *facts);
 void text_ledger(struct page *page, const struct ledger *ledger);

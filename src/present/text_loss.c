@@ -45,6 +45,30 @@ static void print_coverage(struct page *page, const struct facts *facts)
 	}
 }
 
+/* What recording cost the host, in one line, the largest first. */
+static void print_overhead(struct page *page, const struct facts *facts)
+{
+	struct buf line = { 0 };
+	struct unit_text ns;
+	const char *between = ": ";
+
+	if (facts->own_ns <= 0)
+		return;
+	buf_printf(&line, _("Recording itself took %s of the host's time"),
+		   units_ns(&ns, facts->own_ns));
+	for (size_t i = 0; i < facts->overheads.count; i++) {
+		const struct overhead_fact *overhead = &facts->overheads.at[i];
+
+		if (!overhead->own || overhead->sum_ns * 50 < facts->own_ns)
+			continue;
+		buf_printf(&line, "%s%s %s", between, text_string(page, facts, overhead->name),
+			   units_ns(&ns, overhead->sum_ns));
+		between = ", ";
+	}
+	page_wrap(page, INK_PLAIN, "", 2, INK_DIM, line.at);
+	buf_done(&line);
+}
+
 /* What is missing from the recording: a reader must be able to doubt every
  * number above. All well is one line. */
 void text_loss(struct page *page, const struct facts *facts)
@@ -70,6 +94,7 @@ void text_loss(struct page *page, const struct facts *facts)
 	print_coverage(page, facts);
 	if (!lost && facts->damaged_chunks <= 0)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
+	print_overhead(page, facts);
 	for (size_t i = 0; i < session->missing_columns.count && i < (size_t)page->top; i++)
 		page_wrap(page, INK_PLAIN, page_printf(page, "  %s ", _("not in the file:")), 4,
 			  INK_PLAIN, text_string(page, facts, session->missing_columns.at[i]));

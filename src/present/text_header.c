@@ -1,0 +1,140 @@
+#include "present/text.h"
+
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/units.h"
+#include "present/source_devices.h"
+
+/* Many files or devices: the first few, then how many more. */
+enum { HEADER_LINES = 8 };
+
+static const char *text_device(struct page *page, const struct facts *facts, uint32_t id)
+{
+	const char *label = text_device_short(page, facts, id);
+	uint32_t name;
+
+	if (id >= facts->session->devices.count)
+		return label;
+	name = facts->session->devices.at[id].name;
+	return name && strcmp(session_text(facts->session, name), "NVSwitch") != 0
+		       ? page_printf(page, "%s  %s", label, text_string(page, facts, name))
+		       : label;
+}
+
+static void source_line(struct page *page, const struct facts *facts, const struct source *source,
+			int indent, const char *label)
+{
+	struct unit_text text;
+	const char *file = page_shorten(page, session_text(facts->session, source->file),
+					page->columns - indent);
+	const char *line =
+		page_printf(page, "%s  (%s)", file, text_string(page, facts, source->reader));
+
+	if (source->rank >= 0)
+		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
+	if (source->first_ns < source->last_ns)
+		line = page_printf(page, "%s, %s", line,
+				   units_ns(&text, source->last_ns - source->first_ns));
+	if (source->with_stack)
+		line = page_printf(page, _("%s, with stacks"), line);
+	if (source->truncated)
+		line = page_printf(page, _("%s, ends early"), line);
+	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
+}
+
+static void device_line(struct page *page, const struct facts *facts, uint32_t id, int indent,
+			const char *label)
+{
+	const struct device *device = &facts->session->devices.at[id];
+	struct unit_text text;
+	const char *line = text_device(page, facts, id);
+
+	if (device->sm_count > 0)
+		line = page_printf(page, _("%s, %d SMs"), line, (int)device->sm_count);
+	if (device->memory_bytes > 0)
+		line = page_printf(page, "%s, %s", line, units_bytes(&text, device->memory_bytes));
+	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
+}
+
+static void more_line(struct page *page, size_t count, int indent)
+{
+	if (count > HEADER_LINES)
+		page_wrap(page, INK_PLAIN, "", indent, INK_DIM,
+			  page_printf(page, _("and %d more"), (int)(count - HEADER_LINES)));
+}
+
+/* What was run and how it ended, and the processes of it. */
+static void command_line(struct page *page, const struct facts *facts, uint32_t command, int indent,
+			 const char *label)
+{
+	const struct session *session = facts->session;
+	const char *status = text_string(page, facts, profile_env(session, "exit_status"));
+	const char *line = text_string(page, facts, command);
+
+	if (*status)
+		line = page_printf(page, _("%s  (exit status %s)"), line, status);
+	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
+}
+
+/* "python3 (pid 760), rank 0, on GPU 0, 6.83 s" */
+static void process_line(struct page *page, const struct facts *facts, uint32_t id, int indent)
+{
+	const struct session *session = facts->session;
+	const struct source *source = &session->sources.at[id];
+	uint32_t devices[HEADER_LINES];
+	size_t count = source_devices(session, id, devices, HEADER_LINES);
+	const char *line = text_string(page, facts, source->file);
+	struct unit_text text;
+
+	if (!strcmp(session_text(session, source->reader), "nvml"))
+		line = _("the cards, sampled meanwhile");
+	if (source->rank >= 0)
+		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
+	for (size_t i = 0; i < count && i < HEADER_LINES; i++)
+		line = page_printf(page, i ? "%s, %s" : _("%s, on %s"), line,
+				   text_device_short(page, facts, devices[i]));
+	if (source->first_ns < source->last_ns)
+		line = page_printf(page, "%s, %s", line,
+				   units_ns(&text, source->last_ns - source->first_ns));
+	if (source->truncated)
+		line = page_printf(page, _("%s, ends early"), line);
+	page_wrap(page, INK_PLAIN, "", indent, INK_PLAIN, line);
+}
+
+static void sources(struct page *page, const struct facts *facts, int indent, const char *label)
+{
+	const struct session *session = facts->session;
+	uint32_t command = profile_env(session, "command");
+
+	if (command)
+		command_line(page, facts, command, indent, label);
+	for (uint32_t i = 0; i < session->sources.count && i < HEADER_LINES; i++) {
+		if (command)
+			process_line(page, facts, i, indent);
+		else
+			source_line(page, facts, &session->sources.at[i], indent, i ? "" : label);
+	}
+	more_line(page, session->sources.count, indent);
+}
+
+void text_header(struct page *page, const struct facts *facts)
+{
+	const struct session *session = facts->session;
+	const char *from = page_printf(page, "%s  ", _("recorded"));
+	const char *device = page_printf(page, "%s  ", _("device"));
+	int indent = present_width(from), wide = present_width(device);
+
+	indent = wide > indent ? wide : indent;
+	page_ink(page, INK_BOLD, "sonde");
+	page_ink(page, INK_PLAIN, page_printf(page, "  %s", facts->path ? facts->path : ""));
+	page_blank(page);
+	page_blank(page);
+	sources(page, facts, indent, from);
+	for (size_t i = 0; i < session->devices.count && i < HEADER_LINES; i++)
+		device_line(page, facts, (uint32_t)i, indent, i ? "" : device);
+	more_line(page, session->devices.count, indent);
+	if (facts->was_cut)
+		page_wrap(page, INK_PLAIN, "", indent, INK_BAD,
+			  _("The recording was cut off; this is what was saved."));
+}

@@ -1,0 +1,55 @@
+#include "trace_builder.h"
+
+static const struct overhead_fact *found(const struct facts *facts, const char *name)
+{
+	for (size_t i = 0; i < facts->overheads.count; i++)
+		if (!strcmp(session_text(facts->session, facts->overheads.at[i].name), name))
+			return &facts->overheads.at[i];
+	return NULL;
+}
+
+Test(overhead, our_own_cost_is_told_from_what_the_program_would_do_anyway)
+{
+	struct trace trace = trace_new();
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Buffer flush", 100, 130);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Activity Buffer Request", 200, 205);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Lazy function loading", 300, 900);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Command buffer full", 1000, 1100);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->own_ns, 35 * 1000);
+	cr_assert_eq(trace.facts->overheads.count, 4);
+	cr_assert(found(trace.facts, "Buffer flush")->own);
+	cr_assert_not(found(trace.facts, "Lazy function loading")->own);
+	cr_assert_not(found(trace.facts, "Command buffer full")->own);
+	cr_assert_str_eq(session_text(trace.facts->session, trace.facts->overheads.at[0].name),
+			 "Lazy function loading");
+	trace_done(&trace);
+}
+
+Test(overhead, an_instant_of_a_thread_counts_once_and_threads_add_up)
+{
+	struct trace trace = trace_new();
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Resource", 100, 200);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Instrumentation", 150, 250);
+	trace_host(&trace, 2, CALL_OVERHEAD, "Resource", 100, 200);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->own_ns, 250 * 1000);
+	cr_assert_eq(found(trace.facts, "Resource")->sum_ns, 200 * 1000);
+	cr_assert_eq(found(trace.facts, "Resource")->count, 2);
+	trace_done(&trace);
+}
+
+Test(overhead, without_records_nothing_is_claimed)
+{
+	struct trace trace = trace_new();
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->overheads.count, 0);
+	cr_assert_eq(trace.facts->own_ns, 0);
+	trace_done(&trace);
+}
