@@ -7,6 +7,7 @@ void cursor_init(struct cursor *cursor, const struct timeline *timeline, const s
 	cursor->frame = 0;
 	cursor->call = 0;
 	cursor->stack.count = 0;
+	cursor->until = INT64_MIN;
 }
 
 void cursor_done(struct cursor *cursor)
@@ -78,20 +79,36 @@ static void push_next(struct cursor *cursor, bool is_call)
 	}
 }
 
-const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns, int64_t *ret_until)
+/* Calls in a row that are over at `time_ns` leave nothing behind: no frame opens
+ * between them, and what opens later gets nothing from a call. */
+static void skip_calls(struct cursor *cursor, int64_t time_ns)
+{
+	const struct tl_lane *lane = cursor->lane;
+	const int64_t *start = cursor->timeline->calls.start + lane->first_call;
+	const int64_t *end = cursor->timeline->calls.end + lane->first_call;
+	int64_t frame =
+		cursor->frame < lane->frame_count ? lane->frames[cursor->frame].start : INT64_MAX;
+
+	while (cursor->call < lane->call_count && end[cursor->call] <= time_ns &&
+	       start[cursor->call] < frame)
+		cursor->call++;
+}
+
+void cursor_move(struct cursor *cursor, int64_t time_ns)
 {
 	bool is_call;
 	int64_t next;
 
-	while ((next = next_start(cursor, &is_call)) <= time_ns) {
+	for (;;) {
+		skip_calls(cursor, time_ns);
+		next = next_start(cursor, &is_call);
+		if (next > time_ns)
+			break;
 		pop(cursor, next);
 		push_next(cursor, is_call);
 	}
 	pop(cursor, time_ns);
-	*ret_until = next;
-	if (!cursor->stack.count)
-		return NULL;
-	if (cursor->stack.at[cursor->stack.count - 1].end < next)
-		*ret_until = cursor->stack.at[cursor->stack.count - 1].end;
-	return &cursor->stack.at[cursor->stack.count - 1];
+	cursor->until = next;
+	if (cursor->stack.count && cursor->stack.at[cursor->stack.count - 1].end < next)
+		cursor->until = cursor->stack.at[cursor->stack.count - 1].end;
 }

@@ -57,14 +57,19 @@ struct idler {
 	int64_t phase_ns[PHASE_COUNT];
 	int64_t *launch_ns; /* idle before kernels by their launches, by key */
 	int64_t cadence_ns;
-	size_t launch; /* where in device->launches we are */
+	size_t launch;   /* where in device->launches we are */
+	uint32_t thread; /* of the last call asked for */
 };
 
 /* The thread of a call, as index into timeline.lanes: calls lie lane by lane. */
-static uint32_t thread_of(const struct timeline *timeline, uint32_t call)
+static uint32_t thread_of(struct idler *idler, uint32_t call)
 {
+	const struct timeline *timeline = idler->timeline;
+	const struct tl_lane *last = &timeline->lanes.at[idler->thread];
 	size_t low = 0, high = timeline->lanes.count;
 
+	if (call - last->first_call < last->call_count)
+		return idler->thread;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
@@ -73,7 +78,8 @@ static uint32_t thread_of(const struct timeline *timeline, uint32_t call)
 		else
 			high = middle;
 	}
-	return (uint32_t)low;
+	idler->thread = (uint32_t)low;
+	return idler->thread;
 }
 
 static void during_add(struct idler *idler, enum idle_cause cause, const struct open_frame *frame,
@@ -211,8 +217,8 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
 	uint32_t before = launch_before(idler, call);
-	uint32_t thread = thread_of(idler->timeline, call);
-	uint32_t other = before == TL_NONE ? thread : thread_of(idler->timeline, before);
+	uint32_t thread = thread_of(idler, call);
+	uint32_t other = before == TL_NONE ? thread : thread_of(idler, before);
 	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;
 	int64_t free_at;
 

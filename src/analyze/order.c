@@ -7,6 +7,7 @@
 
 #include "analyze/array.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 struct sorter {
 	const int64_t *start;
@@ -33,41 +34,40 @@ static void merge(const struct sorter *by, const uint32_t *from, size_t middle, 
 	memcpy(to + out, from + j, (count - j) * sizeof(*to));
 }
 
-/* Where the ascending run that begins at `at` ends. */
-static size_t run_end(const struct sorter *by, const uint32_t *list, size_t at, size_t count)
-{
-	for (at++; at < count && in_order(by, list[at - 1], list[at]); at++)
-		;
-	return at;
-}
-
 void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_t *end)
 {
 	struct sorter by = { start, end };
+	VEC(size_t) runs = { 0 }; /* where they end */
 	uint32_t *from = list, *to, *spare;
 
-	if (count < 2 || run_end(&by, list, 0, count) == count)
+	for (size_t i = 1; i < count; i++)
+		if (!in_order(&by, list[i - 1], list[i]))
+			*VEC_ADD(&runs) = i;
+	if (!runs.count)
 		return;
+	*VEC_ADD(&runs) = count;
 	spare = array_new(count * sizeof(*spare));
 	to = spare;
-	for (bool more = true; more;) {
-		more = false;
-		for (size_t at = 0; at < count;) {
-			size_t middle = run_end(&by, from, at, count);
-			size_t stop = middle < count ? run_end(&by, from, middle, count) : middle;
-
-			merge(&by, from + at, middle - at, stop - at, to + at);
-			more |= stop < count;
-			at = stop;
-		}
+	while (runs.count > 1) {
+		size_t at = 0, merged = 0;
 		uint32_t *swap = from;
 
+		for (size_t r = 0; r < runs.count; r += 2) {
+			size_t middle = runs.at[r];
+			size_t stop = r + 1 < runs.count ? runs.at[r + 1] : middle;
+
+			merge(&by, from + at, middle - at, stop - at, to + at);
+			at = stop;
+			runs.at[merged++] = stop;
+		}
+		runs.count = merged;
 		from = to;
 		to = swap;
 	}
 	if (from != list)
 		memcpy(list, from, count * sizeof(*list));
 	free(spare);
+	VEC_DONE(&runs);
 }
 
 static int by_value(const void *a, const void *b)
@@ -87,45 +87,24 @@ void order_values(int64_t *at, size_t count)
 		qsort(at, count, sizeof(*at), by_value);
 }
 
-/* Bins: values below 2^11 one each; above, 2^11 for each power of two. */
-enum { BIN_BITS = 11, BIN_COUNT = (64 - BIN_BITS + 1) << BIN_BITS };
-
-static uint32_t bin_of(int64_t value)
-{
-	uint64_t v = (uint64_t)value;
-	int shift;
-
-	if (v >> BIN_BITS == 0)
-		return (uint32_t)v;
-	shift = 63 - __builtin_clzll(v) - BIN_BITS;
-	return (uint32_t)((shift + 1) << BIN_BITS | (int)(v >> shift & ((1 << BIN_BITS) - 1)));
-}
-
 static int64_t bin_value(uint32_t bin)
 {
-	int shift = (int)(bin >> BIN_BITS) - 1;
-	uint64_t mantissa = bin & ((1 << BIN_BITS) - 1);
+	int shift = (int)(bin >> QUANTILES_BIN_BITS) - 1;
+	uint64_t mantissa = bin & ((1 << QUANTILES_BIN_BITS) - 1);
 
 	if (shift < 0)
 		return (int64_t)mantissa;
-	return (int64_t)((mantissa | 1 << BIN_BITS) << shift);
+	return (int64_t)((mantissa | 1 << QUANTILES_BIN_BITS) << shift);
 }
 
-void quantiles_add(struct quantiles *quantiles, int64_t value)
+void quantiles_add_first(struct quantiles *quantiles, int64_t value)
 {
-	if (value < 0)
-		value = 0;
-	if (quantiles->bins) {
-		quantiles->bins[bin_of(value)]++;
-		quantiles->count++;
-		return;
-	}
 	if (!quantiles->exact)
 		quantiles->exact = mem_alloc(QUANTILES_EXACT * sizeof(int64_t));
 	if (quantiles->count == QUANTILES_EXACT) {
-		quantiles->bins = mem_zero(BIN_COUNT * sizeof(uint64_t));
+		quantiles->bins = mem_zero(QUANTILES_BINS * sizeof(uint64_t));
 		for (int64_t i = 0; i < quantiles->count; i++)
-			quantiles->bins[bin_of(quantiles->exact[i])]++;
+			quantiles->bins[quantiles_bin(quantiles->exact[i])]++;
 		quantiles_add(quantiles, value);
 		return;
 	}
@@ -146,7 +125,7 @@ int64_t quantiles_get(struct quantiles *quantiles, double q)
 		order_values(quantiles->exact, (size_t)quantiles->count);
 		return quantiles->exact[rank - 1];
 	}
-	for (uint32_t bin = 0; bin < BIN_COUNT; bin++) {
+	for (uint32_t bin = 0; bin < QUANTILES_BINS; bin++) {
 		seen += (int64_t)quantiles->bins[bin];
 		if (seen >= rank)
 			return bin_value(bin);

@@ -30,7 +30,39 @@ struct quantiles {
 	int64_t count;
 };
 
-void quantiles_add(struct quantiles *quantiles, int64_t value);
+/* For quantiles_add. Bins: values below 2^11 one each; above, 2^11 for each power
+ * of two. */
+enum {
+	QUANTILES_BIN_BITS = 11,
+	QUANTILES_BINS = (64 - QUANTILES_BIN_BITS + 1) << QUANTILES_BIN_BITS
+};
+
+static inline uint32_t quantiles_bin(int64_t value)
+{
+	uint64_t v = (uint64_t)value;
+	int shift;
+
+	if (v >> QUANTILES_BIN_BITS == 0)
+		return (uint32_t)v;
+	shift = 63 - __builtin_clzll(v) - QUANTILES_BIN_BITS;
+	return (uint32_t)((shift + 1) << QUANTILES_BIN_BITS |
+			  (int)(v >> shift & ((1 << QUANTILES_BIN_BITS) - 1)));
+}
+
+void quantiles_add_first(struct quantiles *quantiles, int64_t value);
+
+static inline void quantiles_add(struct quantiles *quantiles, int64_t value)
+{
+	if (value < 0)
+		value = 0;
+	if (!quantiles->bins) {
+		quantiles_add_first(quantiles, value);
+		return;
+	}
+	quantiles->bins[quantiles_bin(value)]++;
+	quantiles->count++;
+}
+
 /* The value at rank ceil(q * count), 0 < q <= 1; INT64_MIN of none. */
 int64_t quantiles_get(struct quantiles *quantiles, double q);
 void quantiles_done(struct quantiles *quantiles);

@@ -252,14 +252,25 @@ struct cursor {
 	size_t frame;
 	uint32_t call;
 	VEC(struct open_frame) stack;
+	int64_t until; /* nothing opens or closes before */
 };
 
 void cursor_init(struct cursor *cursor, const struct timeline *timeline,
 		 const struct tl_lane *lane);
+void cursor_done(struct cursor *cursor);
+/* For cursor_at: go on to where something opens or closes. */
+void cursor_move(struct cursor *cursor, int64_t time_ns);
+
 /* What is open at `time_ns`, which must not go back; NULL if nothing is.
  * *ret_until: up to when that stays so (INT64_MAX: for good). */
-const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns, int64_t *ret_until);
-void cursor_done(struct cursor *cursor);
+static inline const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns,
+						 int64_t *ret_until)
+{
+	if (time_ns >= cursor->until)
+		cursor_move(cursor, time_ns);
+	*ret_until = cursor->until;
+	return cursor->stack.count ? &cursor->stack.at[cursor->stack.count - 1] : NULL;
+}
 
 /* Device time of all that a call launched. */
 int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call);

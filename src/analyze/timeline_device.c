@@ -29,6 +29,8 @@ struct pass {
 	const bool *collective;  /* by key */
 	struct cover busy, kernel, copy, collective_cover;
 	struct overlap streams, copy_kernel, collective_other;
+	/* Without several streams, copies or collectives nothing can overlap. */
+	bool several_streams, any_copies, any_collectives;
 	struct quantiles kernel_ns, delay_ns;
 	int64_t queued_ns;
 	size_t queued_count;
@@ -60,7 +62,8 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 	pass->fact->kernel_count++;
 	pass->fact->kernel_sum_ns = add_ns(pass->fact->kernel_sum_ns, ns);
 	cover_add(&pass->kernel, start, end);
-	overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
+	if (pass->any_copies)
+		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
 	quantiles_add(&pass->kernel_ns, ns);
 	if (ns < SMALL_KERNEL_NS) {
 		pass->fact->small_kernels++;
@@ -75,6 +78,8 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 	if (key >= pass->timeline->session->keys.count)
 		return;
 	kernel_add(pass, key, ns, call < TL_BEFORE);
+	if (!pass->any_collectives)
+		return;
 	if (pass->collective[key])
 		cover_add(&pass->collective_cover, start, end);
 	overlap_add(&pass->collective_other, pass->collective[key], start, end);
@@ -88,7 +93,8 @@ static void pass_op(struct pass *pass, uint32_t op)
 	uint32_t call = ops->call[op];
 
 	cover_add(&pass->busy, start, end);
-	overlap_add(&pass->streams, segment->lane, start, end);
+	if (pass->several_streams)
+		overlap_add(&pass->streams, segment->lane, start, end);
 	switch (segment->kind) {
 	case STORE_kernel:
 		pass_kernel(pass, op);
@@ -343,6 +349,24 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 	free(kind_of);
 }
 
+static void what_overlaps(struct pass *pass, uint32_t index)
+{
+	const struct timeline *timeline = pass->timeline;
+	const struct tl_segment *first = NULL;
+
+	for (size_t s = 0; s < timeline->ops.segments.count; s++) {
+		const struct tl_segment *segment = &timeline->ops.segments.at[s];
+
+		if (segment->device != index)
+			continue;
+		first = first ? first : segment;
+		pass->several_streams |= segment->lane != first->lane;
+		pass->any_copies |= segment->kind == STORE_memcpy;
+	}
+	for (size_t i = 0; i < timeline->session->keys.count; i++)
+		pass->any_collectives |= pass->collective[i];
+}
+
 static void device_time(struct timeline *timeline, struct facts *facts, uint32_t index,
 			const bool *collective)
 {
@@ -353,6 +377,7 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	int64_t last;
 
 	pass.sums = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.sums));
+	what_overlaps(&pass, index);
 	fact->has_timeline = true;
 	last = ops->end[device_op(device, 0)];
 	for (size_t i = 0; i < device->count; i++) {

@@ -250,6 +250,7 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
 			   COL_BIT(COL_key) | COL_BIT(COL_correlation) | COL_BIT(COL_bytes) |
 			   COL_BIT(COL_copy) | COL_BIT(COL_host_memory),
+		.keys_only = true,
 	};
 	OWN(store_query_closep) struct store_cursor *cursor = NULL;
 	struct tl_ops *ops = &timeline->ops;

@@ -287,7 +287,8 @@ int chunk_get(struct chunk_codec *codec, struct str chunk, const char *name, siz
 	int ret = find_column(chunk, name, &column);
 	const uint8_t *at;
 
-	memset(values, 0, count * sizeof(*values));
+	if (ret <= 0 || !column.width)
+		memset(values, 0, count * sizeof(*values));
 	if (ret <= 0)
 		return ret;
 	if (column.transform == TRANSFORM_BYTES || count > CHUNK_ROWS_MAX)
@@ -299,8 +300,13 @@ int chunk_get(struct chunk_codec *codec, struct str chunk, const char *name, siz
 
 		if (!plane)
 			return -1;
-		for (size_t i = 0; i < count; i++)
-			values[i] = (int64_t)((uint64_t)values[i] | (uint64_t)plane[i] << (8 * p));
+		if (!p)
+			for (size_t i = 0; i < count; i++)
+				values[i] = plane[i];
+		else
+			for (size_t i = 0; i < count; i++)
+				values[i] = (int64_t)((uint64_t)values[i] | (uint64_t)plane[i]
+										    << (8 * p));
 	}
 	untransform(values, count, column.transform, column.base);
 	return 1;

@@ -156,6 +156,7 @@ struct store_query {
 	uint32_t lane; /* with one_lane */
 	bool one_window;
 	int64_t from_ns, to_ns; /* source time; chunks that touch [from, to) come whole */
+	bool keys_only;         /* kernels by key: without COL_name */
 };
 
 /* One decoded chunk; borrowed until the next store_next or store_query_close.

@@ -185,8 +185,11 @@ static int get_value(struct store_cursor *cursor, const struct chunk_head *head)
 static int decode(struct store_cursor *cursor, const struct chunk_head *head,
 		  struct store_batch *batch)
 {
+	uint64_t columns = cursor->query.columns;
 	int ret = 0;
 
+	if (head->kind == STORE_kernel && cursor->query.keys_only)
+		columns &= ~COL_BIT(COL_name);
 	*batch = (struct store_batch){ .kind = head->kind,
 				       .lane = head->lane,
 				       .count = head->count };
@@ -198,7 +201,7 @@ static int decode(struct store_cursor *cursor, const struct chunk_head *head,
 	for (int c = 0; ret >= 0 && c < STORE_COLUMN_COUNT; c++) {
 		enum store_column column = (enum store_column)c;
 
-		if (!(cursor->query.columns & COL_BIT(c)) || layout_find(head->kind, column) < 0)
+		if (!(columns & COL_BIT(c)) || layout_find(head->kind, column) < 0)
 			continue;
 		if (column == COL_value) {
 			ret = get_value(cursor, head);
