@@ -102,7 +102,7 @@ void quantiles_add_first(struct quantiles *quantiles, int64_t value)
 	if (!quantiles->exact)
 		quantiles->exact = mem_alloc(QUANTILES_EXACT * sizeof(int64_t));
 	if (quantiles->count == QUANTILES_EXACT) {
-		quantiles->bins = mem_zero(QUANTILES_BINS * sizeof(uint64_t));
+		quantiles->bins = mem_zero(QUANTILES_BINS * sizeof(*quantiles->bins));
 		for (int64_t i = 0; i < quantiles->count; i++)
 			quantiles->bins[quantiles_bin(quantiles->exact[i])]++;
 		quantiles_add(quantiles, value);

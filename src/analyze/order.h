@@ -26,7 +26,7 @@ enum { QUANTILES_EXACT = 1 << 16 };
 
 struct quantiles {
 	int64_t *exact;
-	uint64_t *bins;
+	uint32_t *bins; /* no more events than 32 bits have ids for */
 	int64_t count;
 };
 

@@ -303,10 +303,10 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 	const struct tl_device *device = &timeline->devices[index];
 	struct copy_fact copies[KINDS][MEMORIES] = { 0 };
 	struct cover covers[KINDS][MEMORIES] = { 0 };
-	uint8_t *kind_of = mem_zero(ops->count + 1);
 	struct device_fact *fact = &facts->devices.at[index];
+	uint8_t *kind_of = fact->memcpy_count ? mem_zero(ops->count + 1) : NULL;
 
-	for (size_t i = 0; i < ops->copies.count; i++) {
+	for (size_t i = 0; kind_of && i < ops->copies.count; i++) {
 		const struct tl_copy *copy = &ops->copies.at[i];
 		int pageable = copy->host_memory == HOST_MEMORY_UNKNOWN
 				       ? -1
@@ -326,7 +326,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		at->tiny_count += copy->bytes <= TINY_BYTES;
 		fact->memcpy_bytes = add_ns(fact->memcpy_bytes, copy->bytes);
 	}
-	for (size_t i = 0; fact->memcpy_count && i < device->count; i++) {
+	for (size_t i = 0; kind_of && i < device->count; i++) {
 		uint32_t op = device_op(device, i);
 		int kind = kind_of[op] - 1;
 

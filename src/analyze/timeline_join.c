@@ -328,30 +328,77 @@ void timeline_join(struct timeline *timeline)
 	mark_waits(timeline);
 }
 
-/* Calls come by lane: those of one lane are in order already. */
+/* Where a thread's calls are on the way: the next one that launched something. */
+struct launcher {
+	int64_t start;
+	uint32_t at, last;
+};
+
+static void next_launch(const struct tl_calls *calls, struct launcher *launcher)
+{
+	while (launcher->at < launcher->last && calls->first_op[launcher->at] == TL_NONE)
+		launcher->at++;
+	launcher->start = launcher->at < launcher->last ? calls->start[launcher->at] : INT64_MAX;
+}
+
+static void add_launch(struct timeline *timeline, uint32_t call)
+{
+	uint32_t index = op_segment(timeline, timeline->calls.first_op[call])->device;
+	struct tl_device *device = &timeline->devices[index];
+
+	device->launches[device->launch_count++] = call;
+}
+
+/* The calls of a lane are in order: those of a few lanes are merged as they come.
+ * Of equal ones the first lane's is first. False: too many lanes. */
+static bool merge_launches(struct timeline *timeline)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	struct launcher launchers[RUNS_MOST];
+	size_t count = calls->segments.count;
+
+	if (count > RUNS_MOST)
+		return false;
+	for (size_t s = 0; s < count; s++) {
+		const struct tl_segment *segment = &calls->segments.at[s];
+
+		launchers[s].at = segment->first;
+		launchers[s].last = segment->first + segment->count;
+		next_launch(calls, &launchers[s]);
+	}
+	while (count) {
+		struct launcher *least = &launchers[0];
+
+		for (size_t i = 1; i < count; i++)
+			if (launchers[i].start < least->start)
+				least = &launchers[i];
+		/* No call starts at INT64_MAX: TIME_LIMIT_NS. */
+		if (least->start == INT64_MAX)
+			break;
+		add_launch(timeline, least->at++);
+		next_launch(calls, least);
+	}
+	return true;
+}
+
 static void device_launches(struct timeline *timeline, size_t *counts)
 {
 	const struct tl_calls *calls = &timeline->calls;
 
-	for (int fill = 0; fill < 2; fill++) {
-		for (size_t i = 0; i < calls->count; i++) {
-			struct tl_device *device;
-			uint32_t op = calls->first_op[i], index;
-
-			if (op == TL_NONE)
-				continue;
-			index = op_segment(timeline, op)->device;
-			device = &timeline->devices[index];
-			if (fill)
-				device->launches[device->launch_count++] = (uint32_t)i;
-			else
-				counts[index]++;
-		}
-		for (size_t d = 0; !fill && d < timeline->session->devices.count; d++)
-			if (counts[d])
-				timeline->devices[d].launches =
-					array_new(counts[d] * sizeof(uint32_t));
-	}
+	for (size_t i = 0; i < calls->count; i++)
+		if (calls->first_op[i] != TL_NONE)
+			counts[op_segment(timeline, calls->first_op[i])->device]++;
+	for (size_t d = 0; d < timeline->session->devices.count; d++)
+		if (counts[d])
+			timeline->devices[d].launches = array_new(counts[d] * sizeof(uint32_t));
+	if (merge_launches(timeline))
+		return;
+	for (size_t i = 0; i < calls->count; i++)
+		if (calls->first_op[i] != TL_NONE)
+			add_launch(timeline, (uint32_t)i);
+	for (size_t d = 0; d < timeline->session->devices.count; d++)
+		order_sort(timeline->devices[d].launches, timeline->devices[d].launch_count,
+			   calls->start, NULL);
 }
 
 /* The ops of a device are one run, and in order already. */
@@ -402,7 +449,6 @@ void timeline_devices(struct timeline *timeline)
 
 		if (device->order)
 			order_sort(device->order, device->count, ops->start, ops->end);
-		order_sort(device->launches, device->launch_count, timeline->calls.start, NULL);
 	}
 	free(counts);
 }
