@@ -21,24 +21,58 @@ static inline bool in_order(const struct sorter *by, uint32_t a, uint32_t b)
 	return !by->end || by->end[a] >= by->end[b];
 }
 
-/* Merge the sorted runs [0, middle) and [middle, count) of `from` into `to`. */
-static void merge(const struct sorter *by, const uint32_t *from, size_t middle, size_t count,
-		  uint32_t *to)
-{
-	size_t i = 0, j = middle, out = 0;
+/* Room for the part of a run that has to move. */
+struct spare {
+	uint32_t *at;
+	size_t room;
+};
 
-	while (i < middle && j < count)
-		to[out++] = in_order(by, from[i], from[j]) ? from[i++] : from[j++];
-	memcpy(to + out, from + i, (middle - i) * sizeof(*to));
-	out += middle - i;
-	memcpy(to + out, from + j, (count - j) * sizeof(*to));
+/* Merge the sorted runs [0, middle) and [middle, count) in place. Where runs
+ * follow each other but for their ends, as chunks of one stream do, only the
+ * ends are touched. */
+static void merge(const struct sorter *by, uint32_t *list, size_t middle, size_t count,
+		  struct spare *spare)
+{
+	size_t first = 0, last = count, high = middle, low = middle, left = 0, right, out, moved;
+
+	/* What of the left run is behind something of the right one ... */
+	while (first < high) {
+		size_t at = first + (high - first) / 2;
+
+		if (in_order(by, list[at], list[middle]))
+			first = at + 1;
+		else
+			high = at;
+	}
+	/* ... and what of the right run is in front of something of the left one. */
+	while (low < last) {
+		size_t at = low + (last - low) / 2;
+
+		if (in_order(by, list[middle - 1], list[at]))
+			last = at;
+		else
+			low = at + 1;
+	}
+	moved = middle - first;
+	if (moved > spare->room) {
+		free(spare->at);
+		spare->at = array_new(moved * sizeof(*spare->at));
+		spare->room = moved;
+	}
+	if (moved)
+		memcpy(spare->at, list + first, moved * sizeof(*list));
+	for (right = middle, out = first; left < moved && right < last;)
+		list[out++] = in_order(by, spare->at[left], list[right]) ? spare->at[left++]
+									 : list[right++];
+	if (left < moved)
+		memcpy(list + out, spare->at + left, (moved - left) * sizeof(*list));
 }
 
 void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_t *end)
 {
 	struct sorter by = { start, end };
+	struct spare spare = { 0 };
 	VEC(size_t) runs = { 0 }; /* where they end */
-	uint32_t *from = list, *to, *spare;
 
 	for (size_t i = 1; i < count; i++)
 		if (!in_order(&by, list[i - 1], list[i]))
@@ -46,27 +80,21 @@ void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_
 	if (!runs.count)
 		return;
 	*VEC_ADD(&runs) = count;
-	spare = array_new(count * sizeof(*spare));
-	to = spare;
 	while (runs.count > 1) {
 		size_t at = 0, merged = 0;
-		uint32_t *swap = from;
 
 		for (size_t r = 0; r < runs.count; r += 2) {
 			size_t middle = runs.at[r];
 			size_t stop = r + 1 < runs.count ? runs.at[r + 1] : middle;
 
-			merge(&by, from + at, middle - at, stop - at, to + at);
+			if (stop > middle)
+				merge(&by, list + at, middle - at, stop - at, &spare);
 			at = stop;
 			runs.at[merged++] = stop;
 		}
 		runs.count = merged;
-		from = to;
-		to = swap;
 	}
-	if (from != list)
-		memcpy(list, from, count * sizeof(*list));
-	free(spare);
+	free(spare.at);
 	VEC_DONE(&runs);
 }
 
