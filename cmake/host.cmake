@@ -45,19 +45,34 @@ add_executable(host_cupti EXCLUDE_FROM_ALL tests/inject/host_cupti.c)
 plain(host_cupti)
 target_link_libraries(host_cupti PRIVATE puppet_cupti puppet_cuda)
 
-# tests/inject/check.py names its cases.
-if(PYTHON3 AND TARGET sonde)
-	add_dependencies(tests sonde-inject)
-	execute_process(COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/inject/check.py --list
-		OUTPUT_VARIABLE host_cases OUTPUT_STRIP_TRAILING_WHITESPACE)
-	string(REPLACE "\n" ";" host_cases "${host_cases}")
-	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-		${CMAKE_SOURCE_DIR}/tests/inject/check.py)
-	foreach(case ${host_cases})
-		add_test(NAME inject_${case} COMMAND ${PYTHON3}
-			${CMAKE_SOURCE_DIR}/tests/inject/check.py $<TARGET_FILE:sonde> ${HOST_DIR} ${case})
-		set_tests_properties(inject_${case} PROPERTIES SKIP_RETURN_CODE 77)
+# Waits in each call that libsonde-osrt.so knows; static, it is out of its reach.
+add_executable(os_host EXCLUDE_FROM_ALL tests/inject/os_host.c)
+plain(os_host)
+target_link_libraries(os_host PRIVATE Threads::Threads)
+find_library(STATIC_C libc.a)
+if(STATIC_C)
+	add_executable(os_host_static EXCLUDE_FROM_ALL tests/inject/os_host.c)
+	plain(os_host_static)
+	target_link_options(os_host_static PRIVATE -static)
+endif()
+
+# tests/inject/check*.py name their cases.
+function(host_tests script prefix)
+	set(check ${CMAKE_SOURCE_DIR}/tests/inject/${script})
+	execute_process(COMMAND ${PYTHON3} ${check} --list
+		OUTPUT_VARIABLE cases OUTPUT_STRIP_TRAILING_WHITESPACE)
+	string(REPLACE "\n" ";" cases "${cases}")
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${check})
+	foreach(case ${cases})
+		add_test(NAME ${prefix}_${case} COMMAND ${PYTHON3} ${check} $<TARGET_FILE:sonde>
+			${HOST_DIR} ${case})
+		set_tests_properties(${prefix}_${case} PROPERTIES SKIP_RETURN_CODE 77)
 	endforeach()
+endfunction()
+if(PYTHON3 AND TARGET sonde)
+	add_dependencies(tests sonde-inject sonde-osrt)
+	host_tests(check.py inject)
+	host_tests(check_osrt.py osrt)
 endif()
 
 # Spools that are too small, filled by a host that nobody takes from.

@@ -287,11 +287,21 @@ static bool wants_api(const struct inject *inject)
 	return inject->trace & ((uint64_t)1 << TRACE_CUDA | (uint64_t)1 << TRACE_API_ALL);
 }
 
+/* libsonde-osrt.so records in the same windows. */
+static void pause_host(struct inject *inject, bool paused)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+
+	if (segment)
+		atomic_store(&segment->paused, paused);
+}
+
 void activity_enable(struct inject *inject)
 {
 	/* After a step back CUPTI is the host's. */
 	if (atomic_load(&inject->leaving) || atomic_exchange(&inject->active, true))
 		return;
+	pause_host(inject, false);
 	each_kind(inject, true);
 	if (!wants_api(inject))
 		return;
@@ -309,6 +319,8 @@ void activity_disable(struct inject *inject)
 {
 	if (!atomic_exchange(&inject->active, false))
 		return;
+	if (!atomic_load(&inject->leaving))
+		pause_host(inject, true);
 	each_kind(inject, false);
 	if (wants_api(inject) && inject->cupti.cuptiActivityEnableRuntimeApi) {
 		enable_api(inject, CUPTI_DOMAIN_RUNTIME, 0);

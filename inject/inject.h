@@ -93,10 +93,16 @@ struct inject {
 	uint32_t range_depth;           /* of its ranges inside */
 	uint32_t pc_period;             /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
+	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
 	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
 };
 
 extern struct inject *inject_state __attribute__((visibility("hidden")));
+
+/* claim.c [setup]: `bytes` of state, which begins with a struct inject, with the
+ * options of the environment, and the segment of this process; NULL: not ours to
+ * record. No segment: none was free. */
+struct inject *inject_new(size_t bytes, enum segment_user user, struct segment **ret_segment);
 
 /* [hot] On entry: are we on, and not inside ourselves? errno is kept. */
 struct hook {

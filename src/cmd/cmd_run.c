@@ -10,12 +10,15 @@
 #include "base/own.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/run_host.h"
 #include "cmd/run_name.h"
 #include "cmd/run_system.h"
 #include "collect/launch.h"
 #include "collect/spool.h"
 #include "store/store.h"
 #include "wire/segment.h"
+
+enum { RUN_ENV_MAX = 6 };
 
 struct run_args {
 	const char *output;
@@ -37,9 +40,9 @@ static const struct opt run_opts[] = {
 	OPT_STRING(
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
-	OPT_STRING(
-		struct run_args, trace, 't', "trace", "LIST",
-		N_("of cuda,kernel,nvtx,memory,sync,unified,queued; else cuda,nvtx,memory,sync")),
+	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
+		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt; else "
+		      "cuda,nvtx,memory,sync")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
@@ -95,8 +98,8 @@ static int find_library(const struct run_args *args, char ret_path[PATH_MAX], st
 
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
-	static const char *const words[] = { "cuda", "kernel",  "nvtx",  "memory",
-					     "sync", "unified", "queued" };
+	static const char *const words[] = { "cuda", "kernel",  "nvtx",   "memory",
+					     "sync", "unified", "queued", "osrt" };
 	const char *list = args->trace ? args->trace : "cuda,nvtx,memory,sync";
 	struct str rest = str_of(list);
 
@@ -109,7 +112,7 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		if (i == sizeof(words) / sizeof(words[0]))
 			return err_set(err, ERR_USAGE,
 				       "--trace: '%.*s' is none of cuda, kernel, nvtx, "
-				       "memory, sync, unified, queued",
+				       "memory, sync, unified, queued, osrt",
 				       (int)word.len, word.at);
 	}
 	buf_printf(out, "%s=%s", SEGMENT_OPTIONS_ENV, list);
@@ -230,6 +233,9 @@ static void tell(const struct run *run, const char *path)
 	if (status.unserved)
 		fprintf(stderr, "sonde run: %u processes found no room and were not recorded\n",
 			status.unserved);
+	if (status.unserved_host)
+		fprintf(stderr, "sonde run: calls of the system of %u processes found no room\n",
+			status.unserved_host);
 	if (!status.processes)
 		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
 	fprintf(stderr, "sonde run: %s\n", path);
@@ -269,38 +275,49 @@ static bool is_taken(const char *variable)
 	return true;
 }
 
-static int start(struct run *run, struct err *err)
+/* What is added to the command's environment: ret_env[0..], as "NAME=VALUE". */
+static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_MAX],
+		       struct err *err)
 {
 	static const char *const injections[] = { "CUDA_INJECTION64_PATH",
 						  "NVTX_INJECTION64_PATH" };
 	char library[PATH_MAX];
-	struct buf env[4] = { 0 };
-	struct launch_opts opts = { 0 };
-	const char *vars[5] = { 0 };
-	int ret = find_library(run->args, library, err);
+	size_t at = 1; /* [0] is the spool's path */
+	int ret = find_library(args, library, err);
 
 	if (ret >= 0)
-		ret = spool_open(NULL, &run->spool, err);
-	if (ret >= 0)
-		ret = trace_words(run->args, &env[0], err);
-	if (ret < 0)
-		return ret;
-	buf_printf(&env[1], "%s=%s", SEGMENT_ENV, spool_path(run->spool));
-	vars[0] = env[0].at;
-	vars[1] = env[1].at;
-	for (int i = 0, at = 2; i < 2; i++) {
-		if (is_taken(injections[i]))
-			continue;
-		buf_printf(&env[at], "%s=%s", injections[i], library);
-		vars[at] = env[at].at;
-		at++;
+		ret = trace_words(args, &ret_env[at++], err);
+	if (ret >= 0 && args->trace && run_host_has_word(args->trace, "osrt"))
+		ret = run_host_preload(library, getenv("LD_PRELOAD"), &ret_env[at++], err);
+	for (int i = 0; i < 2 && ret >= 0; i++) {
+		if (!is_taken(injections[i]))
+			buf_printf(&ret_env[at++], "%s=%s", injections[i], library);
 	}
-	opts.env = vars;
-	opts.argv = run->args->command.at;
-	ret = launch_start(&opts, &run->launch, err);
-	if (ret < 0)
-		run->status = launch_failed_status(err);
-	for (int i = 0; i < 4; i++)
+	return ret;
+}
+
+static int start(struct run *run, struct err *err)
+{
+	struct buf env[RUN_ENV_MAX] = { 0 };
+	const char *vars[RUN_ENV_MAX + 1] = { 0 };
+	struct launch_opts opts = { .env = vars, .argv = run->args->command.at };
+	struct spool_opts spool = { 0 };
+	int ret = environment(run->args, env, err);
+
+	/* Each process of a shell script has calls of the system. */
+	if (run->args->trace && run_host_has_word(run->args->trace, "osrt"))
+		spool.segments = SEGMENT_COUNT_MAX;
+	if (ret >= 0)
+		ret = spool_open(&spool, &run->spool, err);
+	if (ret >= 0) {
+		buf_printf(&env[0], "%s=%s", SEGMENT_ENV, spool_path(run->spool));
+		for (size_t i = 0; i < RUN_ENV_MAX; i++)
+			vars[i] = env[i].at;
+		ret = launch_start(&opts, &run->launch, err);
+		if (ret < 0)
+			run->status = launch_failed_status(err);
+	}
+	for (size_t i = 0; i < RUN_ENV_MAX; i++)
 		buf_done(&env[i]);
 	run->start_ns = now_ns();
 	return ret;

@@ -36,6 +36,8 @@ struct spool {
 	VEC(struct complaint) complaints;
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
+	uint64_t begun;    /* processes */
+	uint32_t standing; /* the last of stop and start: for processes yet to come */
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -161,6 +163,13 @@ const char *spool_path(const struct spool *spool)
 	return spool->path;
 }
 
+static void ask_process(struct spooled *p, uint32_t ask)
+{
+	if (ask & (WANT_STOP | WANT_START))
+		atomic_store(&p->segment->paused, ask & WANT_STOP ? 1 : 0);
+	atomic_fetch_or(&p->segment->wanted, ask);
+}
+
 /* A new source for a process that claimed segment `index`. */
 static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 {
@@ -178,6 +187,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	}
 	p->layout = &spool->layout;
 	p->pid = p->segment->pid;
+	p->number = ++spool->begun;
 	len = strnlen(p->segment->command, sizeof(p->segment->command));
 	snprintf(text, sizeof(text), "%.*s (pid %u)", (int)len, p->segment->command, p->pid);
 	p->source = session_source(session, "cuda", text);
@@ -193,8 +203,9 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 		source->world_size =
 			p->segment->world_size == UINT32_MAX ? -1 : (int64_t)p->segment->world_size;
 	}
+	if (spool->standing)
+		ask_process(p, spool->standing);
 	spool->live[index] = p;
-	spool->status.processes++;
 }
 
 /* Finished buffers, oldest first; `last`: also those that CUPTI still held. */
@@ -328,6 +339,9 @@ static int take_process(struct spool *spool, struct spooled *p, struct sink *sin
 
 static void add_status(struct spool_status *status, const struct spooled *p)
 {
+	if (atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
+		status->processes++;
+	status->os_calls += p->os_calls_seen;
 	status->kernels += p->kernels_seen;
 	status->copies += p->copies_seen;
 	status->calls += p->calls_seen;
@@ -343,7 +357,8 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_ns(CLOCK_MONOTONIC));
-	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED)
+	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
+	    atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
 		session_note(sink->session, p->source,
 			     "process %u ended without its exit handlers: what it had not handed "
 			     "over is lost",
@@ -389,6 +404,19 @@ static bool is_alive(const struct spooled *p)
 	return same;
 }
 
+/* By exec: the process goes on as another program, with a segment of its own. */
+static bool is_replaced(const struct spool *spool, const struct spooled *p)
+{
+	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
+		const struct spooled *other = spool->live[i];
+
+		if (other && other != p && other->pid == p->pid && other->number > p->number &&
+		    other->segment->start_ticks == p->segment->start_ticks)
+			return true;
+	}
+	return false;
+}
+
 int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 {
 	for (uint32_t i = 0; i < spool->head->count && i < SEGMENT_COUNT_MAX; i++) {
@@ -416,8 +444,9 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 				continue;
 		}
 		if (spool->ask)
-			atomic_fetch_or(&p->segment->wanted, spool->ask);
-		over = !is_alive(p); /* before the take: nothing comes after it */
+			ask_process(p, spool->ask);
+		/* Before the take: nothing comes after it. */
+		over = !is_alive(p) || is_replaced(spool, p);
 		ret = over ? end_process(spool, i, sink, err)
 			   : take_process(spool, p, sink, false, err);
 		if (ret < 0)
@@ -474,17 +503,20 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 void spool_ask_stop(struct spool *spool)
 {
 	spool->ask |= WANT_STOP;
+	spool->standing = WANT_STOP;
 }
 
 void spool_ask_start(struct spool *spool)
 {
 	spool->ask |= WANT_START;
+	spool->standing = WANT_START;
 }
 
 void spool_status(const struct spool *spool, struct spool_status *ret_status)
 {
 	*ret_status = spool->status;
 	ret_status->unserved = atomic_load(&spool->head->unserved);
+	ret_status->unserved_host = atomic_load(&spool->head->unserved_host);
 	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
 		if (spool->live[i]) {
 			ret_status->live++;

@@ -29,6 +29,7 @@ struct spooled {
 	struct err *err;
 	uint32_t source, process;
 	uint32_t pid;
+	uint64_t number;                /* counts up as processes begin */
 	int64_t offset_ns;              /* of records' times from CLOCK_MONOTONIC */
 	uint64_t tail;                  /* of the ring */
 	struct map texts;               /* text id -> string */
@@ -50,7 +51,8 @@ struct spooled {
 		struct kernel_key key;
 		uint32_t id;
 	} keys[64];
-	int64_t kernels_seen, copies_seen, calls_seen, ranges_seen, samples_seen;
+	int64_t stuck_ns; /* since when the slot at `tail` is unfinished; 0: it isn't */
+	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
 	uint64_t told_dropped; /* loss that the session has already */
 	uint32_t reason;

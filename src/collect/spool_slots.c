@@ -5,6 +5,7 @@
  * domain; slots of one thread come in its order.
  */
 #include <string.h>
+#include <time.h>
 
 #include "collect/spool_process.h"
 
@@ -184,6 +185,22 @@ static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 	return sink_stall(p->sink, &stall, p->err);
 }
 
+static int os_call(struct spooled *p, const struct segment_slot *slot)
+{
+	struct call call = { .kind = CALL_OS };
+
+	if (!slot->value || slot->value > slot->time_ns) {
+		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
+		return 0;
+	}
+	call.lane = spooled_thread(p, slot->thread);
+	call.start_ns = (int64_t)slot->value;
+	call.end_ns = (int64_t)slot->time_ns;
+	call.name = spooled_text(p, slot->a);
+	p->os_calls_seen++;
+	return sink_call(p->sink, &call, p->err);
+}
+
 static int take(struct spooled *p, const struct segment_slot *slot)
 {
 	if (!slot->time_ns || slot->time_ns > INT64_MAX) {
@@ -223,11 +240,28 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 	case SLOT_STALL_NAME:
 		map_put(&p->reasons, slot->value, spooled_text(p, slot->a));
 		return 0;
+	case SLOT_OS:
+		return os_call(p, slot);
 	case SLOT_PC:
 		return pc_sample(p, slot);
 	default:
 		return 0;
 	}
+}
+
+/* A thread that was killed, or left by longjmp, in the midst of a slot never
+ * finishes it. Writing one takes nanoseconds, or a time slice. */
+static bool is_abandoned(struct spooled *p)
+{
+	static const int64_t PATIENCE_NS = 2000000000;
+	struct timespec now;
+	int64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (!p->stuck_ns)
+		p->stuck_ns = ns;
+	return ns - p->stuck_ns > PATIENCE_NS;
 }
 
 int spooled_slots(struct spooled *p, bool last)
@@ -245,7 +279,7 @@ int spooled_slots(struct spooled *p, bool last)
 		struct segment_slot copy;
 
 		if (!atomic_load_explicit(&slot->kind, memory_order_acquire)) {
-			if (!last)
+			if (!last && !is_abandoned(p))
 				break; /* being written */
 			session_loss(p->sink->session, p->source, LOSS_dropped, 1);
 		} else {
@@ -254,6 +288,7 @@ int spooled_slots(struct spooled *p, bool last)
 			atomic_store_explicit(&slot->kind, SLOT_NONE, memory_order_relaxed);
 			session_loss(p->sink->session, p->source, LOSS_seen, 1);
 		}
+		p->stuck_ns = 0;
 		p->tail++;
 		atomic_store_explicit(&p->segment->ring_tail, p->tail, memory_order_release);
 	}

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 1,
+	SEGMENT_VERSION = 2,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -41,7 +41,7 @@ enum {
  * library opens it and claims a segment. */
 #define SEGMENT_ENV "SONDE_SPOOL"
 /* What to record: words of TRACE_LIST joined by ','; also range-nvtx=NAME,
- * pc-period=N, pc-memory=BYTES, pc-scratch=BYTES. */
+ * pc-period=N, pc-memory=BYTES, pc-scratch=BYTES, osrt-threshold=NS. */
 #define SEGMENT_OPTIONS_ENV "SONDE_TRACE"
 
 /* Who owns a segment. */
@@ -50,6 +50,9 @@ enum segment_state {
 	SEGMENT_CLAIMED, /* a process fills it */
 	SEGMENT_ENDED,   /* the process said that it is done; the reader drains it */
 };
+
+/* Which libraries of ours fill a segment; bits. */
+enum segment_user { SEGMENT_USER_INJECT = 1, SEGMENT_USER_HOST = 2 };
 
 /* Why recording is off, or what it does without. */
 enum segment_reason {
@@ -76,6 +79,7 @@ enum segment_reason {
 	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */       \
 	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */              \
 	X(TRACE_PC, "pc")           /* continuous PC sampling */                               \
+	X(TRACE_OSRT, "osrt")       /* calls of the system that block: libsonde-osrt.so */     \
 	X(TRACE_PAUSED, "paused")   /* begin paused: something below, or sonde, turns it on */ \
 	X(TRACE_RANGE_PROFILER, "range-profiler") /* cudaProfilerStart turns it on */
 
@@ -150,6 +154,7 @@ enum slot_kind {
 	SLOT_RANGE_API,  /* value: 1 cudaProfilerStart, 0 cudaProfilerStop */
 	SLOT_GAP,        /* value: 1 recording stopped, 0 began; a = why */
 	SLOT_CLOCK,      /* value = CLOCK_REALTIME at `time_ns` */
+	SLOT_OS,         /* call of the system: value = start, time_ns is its end; a = name */
 };
 
 struct segment_slot {
@@ -186,9 +191,12 @@ struct segment {
 	uint32_t buffer_count, index;
 	/* Set by the process. */
 	_Atomic uint32_t state;
+	_Atomic uint32_t users;  /* enum segment_user, or-ed */
+	_Atomic uint32_t paused; /* 1: calls of the system are not recorded; sonde sets it, too */
 	_Atomic uint32_t reason;
 	_Atomic uint32_t reason_detail;
 	uint32_t pid;         /* as the process sees itself */
+	uint64_t image;       /* of this program in this process: exec makes another */
 	uint64_t start_ticks; /* field 22 of /proc/self/stat: tells a reused pid */
 	uint32_t cupti_version, driver_version;
 	uint32_t clock;
@@ -216,6 +224,7 @@ struct spool_head {
 	uint64_t segment_bytes;
 	_Atomic uint32_t owner[SEGMENT_COUNT_MAX]; /* pid that claimed it; 0: free */
 	_Atomic uint32_t unserved;                 /* processes that found none free */
+	_Atomic uint32_t unserved_host;            /* the same, for calls of the system alone */
 };
 
 enum { SPOOL_HEAD = 4096 };

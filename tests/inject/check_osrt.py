@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""libsonde-osrt.so: programs run alone and under `sonde run -t ...,osrt` say and
+return the same, and what they waited in is in the profile.
+
+    check_osrt.py SONDE HOST_DIR [CASE...]   as check.py
+"""
+import os
+import shutil
+import sys
+
+from check import HOSTS, Place, Skip, expect, host, main, same, setuid_copy
+
+ONLY = ("-t", "osrt")
+WAIT_NS = 15000000
+
+
+def os_host(scenario):
+    return [os.path.join(HOSTS, "os_host"), scenario]
+
+
+def both(at, argv, options=ONLY):
+    alone, under = at.run(argv), at.sonde(argv, *options)
+    expect(alone.stdout == under.stdout, "output: %r became %r" % (alone.stdout, under.stdout))
+    expect(alone.returncode == under.returncode, "status: %d became %d" % (alone.returncode, under.returncode))
+    return under
+
+
+def waited(at, name, more="1"):
+    return at.number("select count(*) from os where name='%s' and duration_ns >= %d and %s" % (name, WAIT_NS, more))
+
+
+def calls():
+    at = Place()
+    try:
+        both(at, os_host("calls"))
+        for name in ("poll ppoll select pselect epoll_wait epoll_pwait read recv recvfrom pthread_mutex_lock sem_wait "
+                     "sem_timedwait pthread_cond_wait pthread_cond_timedwait pthread_join usleep nanosleep "
+                     "clock_nanosleep sleep waitpid wait4").split():
+            expect(waited(at, name) >= 1, "no wait in " + name)
+        for name in "open openat write mmap munmap".split():
+            expect(at.number("select count(*) from os where name='%s' and duration_ns < 1000" % name) == 0,
+                   name + " below the threshold")
+        expect(at.number("select count(*) from os o join lane l on l.id=o.lane where l.tid is null or l.kind<>1") == 0,
+               "in the threads' lanes")
+        expect(at.lost() == 0, "lost")
+        at.clean()
+    finally:
+        at.close()
+
+
+def scenario(name, kinds=None):
+    def check():
+        at = Place()
+        try:
+            both(at, os_host(name))
+            for kind, count in (kinds or {}).items():
+                expect(waited(at, kind) == count, "%s: %d, not %d" % (kind, waited(at, kind), count))
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
+def forked():
+    """Children are off until exec; those of vfork, too."""
+    at = Place()
+    try:
+        both(at, os_host("forked"))
+        expect(waited(at, "usleep") == 0, "a child's sleep is in the parent's lane")
+        expect(waited(at, "waitpid") == 2, "%d waits" % waited(at, "waitpid"))
+        processes = at.number("select count(*) from process")
+        expect(processes == 2, "%d processes: the one and the one that it became by exec" % processes)
+        at.clean()
+    finally:
+        at.close()
+
+
+def replaced():
+    """exec keeps the pid: the new program has a segment of its own."""
+    at = Place()
+    try:
+        both(at, ["sh", "-c", "sleep 0.02; exec sleep 0.02"])
+        expect(at.number("select count(*) from os where duration_ns >= %d" % WAIT_NS) >= 2, "sleeps")
+        expect(at.lost() == 0, "lost")
+    finally:
+        at.close()
+
+
+def with_cuda():
+    """Both libraries fill one segment: one process, kernels and waits."""
+    at = Place()
+    try:
+        both(at, host("slow"), ("-t", "cuda,nvtx,osrt"))
+        expect(at.kernels() == 1000, "%d kernels" % at.kernels())
+        expect(at.number("select count(*) from os") > 0, "waits")
+        expect(at.number("select count(*) from process") == 1, "processes")
+        expect(at.number("select count(distinct l.source) from lane l") == 1, "sources")
+        expect(at.lost() == 0, "lost")
+        at.clean()
+    finally:
+        at.close()
+
+
+def static():
+    """A static program is out of reach, and goes on."""
+    at = Place()
+    try:
+        program = os.path.join(HOSTS, "os_host_static")
+        if not os.path.exists(program):
+            raise Skip("no static libc here")
+        both(at, [program, "interrupted"])
+        expect(at.number("select count(*) from os") == 0, "recorded")
+    finally:
+        at.close()
+
+
+def others_preload():
+    """What the user preloads stays in front."""
+    at = Place(LD_PRELOAD=os.path.join(HOSTS, "libother_tool.so"))
+    try:
+        done = at.sonde(["sh", "-c", "echo $LD_PRELOAD"], *ONLY)
+        first, ours = done.stdout.decode().strip().split(":")
+        expect(first.endswith("/libother_tool.so") and ours.endswith("/libsonde-osrt.so"), repr(done.stdout))
+        done = at.sonde(["sh", "-c", "unset LD_PRELOAD; exec sleep 0.02"], *ONLY)
+        expect(done.returncode == 0 and waited(at, "nanosleep") + waited(at, "clock_nanosleep") == 0, "unset")
+    finally:
+        at.close()
+
+
+def nested():
+    """A sonde inside of one takes its place."""
+    at = Place()
+    try:
+        inner = at.sonde_argv(["sh", "-c", "echo $LD_PRELOAD; sleep 0.02"], *ONLY)
+        inner[inner.index("p.sonde")] = "inner.sonde"
+        done = at.sonde(inner, *ONLY)
+        expect(done.stdout.count(b"libsonde-osrt.so") == 1, repr(done.stdout))
+        shutil.move(os.path.join(at.here, "inner.sonde"), os.path.join(at.here, "p.sonde"))
+        expect(at.number("select count(*) from os where duration_ns >= %d" % WAIT_NS) >= 1, "the inner has it")
+    finally:
+        at.close()
+
+
+def windows():
+    """Outside the captured range nothing is recorded."""
+    at = Place()
+    try:
+        both(at, host("profiler"), ("-t", "cuda,osrt", "-c", "cudaProfilerApi"))
+        expect(at.kernels() == 70, "%d kernels" % at.kernels())
+        both(at, os_host("interrupted"), ("-t", "osrt", "-c", "cudaProfilerApi"))
+        expect(at.number("select count(*) from os") == 0, "recorded")
+    finally:
+        at.close()
+
+
+def crowd():
+    """More processes than room: GPU programs keep theirs, loss is told."""
+    at = Place()
+    try:
+        both(at, ["sh", "-c", "for i in $(seq 150); do sleep 1 & done; wait; exec %s one" % host("one")[0]],
+             ("-t", "cuda,osrt"))
+        expect(at.kernels() == 1000, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
+CASES = {
+    "calls": calls,
+    "cancelled": scenario("cancelled"),
+    "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,
+                                            "usleep": 1}),
+    "deadlocks": scenario("deadlocks"),
+    "forked": forked,
+    "replaced": replaced,
+    "with_cuda": with_cuda,
+    "static": static,
+    "others_preload": others_preload,
+    "nested": nested,
+    "windows": windows,
+    "crowd": crowd,
+    "threads": same(host("threads"), ("-t", "cuda,osrt"), lost=0),
+    "storm": same(host("storm"), ("-t", "cuda,osrt"), exact=False),
+    "killed": same(host("killed"), ("-t", "cuda,osrt"), lost=0),
+    "cloned": same(host("cloned"), ("-t", "cuda,osrt"), lost=0),
+    "small_stacks": same(host("small_stacks"), ("-t", "cuda,osrt"), lost=0),
+    "errno_kept": same(host("errno_kept"), ("-t", "cuda,osrt"), lost=0),
+    "closed_first": same(host("closed_first"), ("-t", "cuda,osrt"), lost=0),
+    "secure": same(host("secure"), ("-t", "cuda,osrt"), exact=False, setup=setuid_copy, says="no process"),
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
