@@ -26,6 +26,20 @@ static int slot_of(int64_t time_ns, int64_t from_ns, int64_t to_ns)
 	return slot < 0 ? 0 : slot >= PROCESS_SLOTS ? PROCESS_SLOTS - 1 : slot;
 }
 
+/* Of an interval that ends in `last`: without the slot that it begins in, which
+ * the sample before stands for. */
+static int first_slot(double start_ns, int last, int64_t from_ns, int64_t to_ns)
+{
+	int first;
+
+	if (isnan(start_ns))
+		return last;
+	if (start_ns < (double)from_ns)
+		return 0;
+	first = slot_of((int64_t)start_ns, from_ns, to_ns) + 1;
+	return first < last ? first : last;
+}
+
 static void widen(struct process_fact *fact, int64_t time_ns)
 {
 	if (fact->first_ns == FACT_UNKNOWN || time_ns < fact->first_ns)
@@ -45,7 +59,7 @@ void process_use(const struct series *series, int64_t from_ns, int64_t to_ns,
 		double pct = series_at(series, METRIC_proc_sm_pct, i);
 		double span_ns =
 			i ? (double)series->time_ns[i] - (double)series->time_ns[i - 1] : usual_ns;
-		int slot;
+		int slot, first;
 
 		widen(fact, series->time_ns[i]);
 		if (isnan(pct) || to_ns <= from_ns)
@@ -53,8 +67,11 @@ void process_use(const struct series *series, int64_t from_ns, int64_t to_ns,
 		if (span_ns > GAP_INTERVALS * usual_ns)
 			span_ns = usual_ns;
 		slot = slot_of(series->time_ns[i], from_ns, to_ns);
-		sum[slot] += pct;
-		count[slot]++;
+		first = first_slot((double)series->time_ns[i] - span_ns, slot, from_ns, to_ns);
+		for (int k = first; k <= slot; k++) {
+			sum[k] += pct;
+			count[k]++;
+		}
 		if (isnan(span_ns))
 			continue;
 		any = true;

@@ -696,6 +696,31 @@ Test(system, shares_of_processes_agree_with_a_plain_sum)
 	}
 }
 
+Test(system, processes_that_are_asked_seldom_have_no_gaps)
+{
+	struct bench bench = bench_new();
+	struct facts *facts;
+
+	for (int i = 0; i < 60; i++) {
+		if (i % 20 == 0)
+			used(&bench, 1, 50 + i, i * 1000000000LL, "C");
+		second(&bench, VALUES(METRIC_power_w, 300));
+	}
+	facts = facts_of(&bench);
+	cr_assert_eq(facts->processes.count, 1);
+	/* Each sample stands for the 20 seconds before; after the last is nothing. */
+	for (int k = 0; k < PROCESS_SLOTS; k++) {
+		double wanted = k == 0 ? 50 : k <= 20 * PROCESS_SLOTS / 60 ? 70 : 90;
+
+		if (k > 40 * PROCESS_SLOTS / 60)
+			cr_assert(isnan(facts->processes.at[0].slot_pct[k]), "%d", k);
+		else
+			cr_assert_eq(facts->processes.at[0].slot_pct[k], wanted, "%d: %g", k,
+				     facts->processes.at[0].slot_pct[k]);
+	}
+	done(&bench, facts);
+}
+
 /* --- twins --- */
 
 /* `count` cards under load at these clocks, 20 samples each. */
