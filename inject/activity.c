@@ -282,6 +282,28 @@ static void each_kind(struct inject *inject, bool enable)
 #undef X
 }
 
+void activity_watch_allocations(struct inject *inject)
+{
+	static const char *const prefixes[] = { "cudaMalloc", "cudaHostAlloc" };
+	enum { CBID_MAX = 2000 };
+
+	for (uint32_t cbid = 1, gap = 0; cbid < CBID_MAX && gap < 16; cbid++) {
+		const char *name = NULL;
+
+		if (inject->cupti.cuptiGetCallbackName(CUPTI_DOMAIN_RUNTIME, cbid, &name) ||
+		    !name) {
+			gap++;
+			continue;
+		}
+		gap = 0;
+		for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+			if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+				(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,
+									CUPTI_DOMAIN_RUNTIME, cbid);
+		}
+	}
+}
+
 static bool wants_api(const struct inject *inject)
 {
 	return inject->trace & ((uint64_t)1 << TRACE_CUDA | (uint64_t)1 << TRACE_API_ALL);
@@ -413,6 +435,10 @@ int activity_start(struct inject *inject)
 		if (cbid != 5)
 			(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,
 								CUPTI_DOMAIN_RESOURCE, cbid);
+	}
+	if (inject->trace >> TRACE_MEMORY & 1) {
+		site_prepare(inject);
+		activity_watch_allocations(inject);
 	}
 	if (inject->trace >> TRACE_RANGE_PROFILER & 1)
 		activity_watch_profiler_calls(inject);

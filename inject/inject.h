@@ -91,7 +91,10 @@ struct inject {
 	char range[128];                /* NVTX range that recording is limited to; "" none */
 	_Atomic uint32_t range_thread;  /* that is in it; 0: none */
 	uint32_t range_depth;           /* of its ranges inside */
-	uint32_t pc_period;             /* 2^n cycles; 0 default */
+	int (*unwind)(int (*step)(void *context, void *user), void *user);
+	uintptr_t (*unwind_ip)(void *context);
+	_Atomic uint32_t stacks; /* taken so far */
+	uint32_t pc_period;      /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
 	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
@@ -137,6 +140,8 @@ void activity_enable(struct inject *inject); /* [setup], [thread] */
 void activity_disable(struct inject *inject);
 /* [setup] Callbacks for cudaProfilerStart and cudaProfilerStop. */
 void activity_watch_profiler_calls(struct inject *inject);
+/* [setup] Callbacks for the calls that obtain memory. */
+void activity_watch_allocations(struct inject *inject);
 
 /* cupti.c [setup]: find and open libcupti, fill inject->cupti. False: reason set. */
 bool cupti_open(struct inject *inject);
@@ -147,6 +152,11 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 void pc_context_created(struct inject *inject, void *context);   /* [setup] in a callback */
 void pc_context_destroyed(struct inject *inject, void *context); /* [setup] in a callback */
 void pc_drain(struct inject *inject);                            /* [thread] */
+
+/* site.c [setup] */
+void site_prepare(struct inject *inject);
+/* In a callback of a CUDA call: text of the host's call stack; 0: none. */
+uint32_t site_here(struct inject *inject, struct segment *segment);
 
 /* yield.c [setup]: notice when the host asks for CUPTI itself, and step back. */
 void yield_watch(struct inject *inject);

@@ -15,6 +15,7 @@
 OLD(dlopen, "2.2.5");
 OLD(dlsym, "2.2.5");
 OLD(dlvsym, "2.2.5");
+OLD(dladdr, "2.2.5");
 OLD(dlinfo, "2.3.3");
 OLD(pthread_create, "2.2.5");
 OLD(pthread_mutex_trylock, "2.2.5");

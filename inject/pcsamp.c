@@ -40,7 +40,7 @@ struct pc_buffer {
 
 struct pc_context {
 	void *context;
-	uint32_t id;
+	uint32_t id, device;
 	_Atomic bool busy;
 	bool named; /* the stall reasons are in the ring */
 	size_t reasons;
@@ -107,6 +107,7 @@ static void put(struct inject *inject, struct pc_context *pc, struct pc_buffer *
 			slot->x[1] = pc->id;
 			slot->x[2] = (uint32_t)at->cubin_crc;
 			slot->x[3] = (uint32_t)(at->cubin_crc >> 32);
+			slot->x[4] = pc->device;
 			slot_commit(slot, SLOT_PC);
 		}
 		/* The name is one for all PCs of a function, and CUPTI's: freeing it
@@ -224,6 +225,8 @@ void pc_context_created(struct inject *inject, void *context)
 	pc->context = context;
 	if (inject->cupti.cuptiGetContextId)
 		(void)inject->cupti.cuptiGetContextId(context, &pc->id);
+	if (inject->cupti.cuptiGetDeviceId)
+		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
 	params = params_of(pc, BYTES_PLAIN);
 	result = inject->cupti.cuptiPCSamplingEnable(&params);
 	if (result) {

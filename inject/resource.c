@@ -5,10 +5,13 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 			const struct cupti_resource *resource, uint32_t made)
 {
 	struct segment_slot *slot;
-	uint32_t context = 0, stream = 0;
+	uint32_t context = 0, stream = 0, device = 0;
+	uint32_t site = made && inject->trace >> TRACE_MEMORY & 1 ? site_here(inject, segment) : 0;
 
 	if (inject->cupti.cuptiGetContextId)
 		(void)inject->cupti.cuptiGetContextId(resource->context, &context);
+	if (inject->cupti.cuptiGetDeviceId)
+		(void)inject->cupti.cuptiGetDeviceId(resource->context, &device);
 	if (!inject->cupti.cuptiGetStreamId ||
 	    inject->cupti.cuptiGetStreamId(resource->context, resource->stream, &stream))
 		return;
@@ -18,6 +21,8 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 	slot->value = stream;
 	slot->x[0] = context;
 	slot->x[1] = made;
+	slot->x[2] = device;
+	slot->a = site;
 	slot_commit(slot, SLOT_STREAM);
 }
 
@@ -48,6 +53,22 @@ static void module_slot(struct inject *inject, struct segment *segment,
 	slot_commit(slot, SLOT_MODULE);
 }
 
+/* Where memory is asked for; CUPTI's record of it comes later, with the same
+ * correlation. */
+static void allocation_call(struct inject *inject, struct segment *segment,
+			    const struct cupti_callback *call)
+{
+	struct segment_slot *slot;
+	uint32_t site;
+
+	if (call->site != CUPTI_SITE_ENTER || !(site = site_here(inject, segment)) ||
+	    !(slot = slot_take(segment)))
+		return;
+	slot->value = call->correlation;
+	slot->a = site;
+	slot_commit(slot, SLOT_SITE);
+}
+
 /* cudaProfilerStart and cudaProfilerStop bound what is recorded. */
 static void profiler_call(struct inject *inject, struct segment *segment, uint32_t cbid,
 			  const struct cupti_callback *call)
@@ -69,6 +90,10 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 	(void)user;
 	if (!hook.segment || !data)
 		return;
+	if (domain == CUPTI_DOMAIN_RUNTIME) {
+		allocation_call(inject, hook.segment, data);
+		return;
+	}
 	if (domain == CUPTI_DOMAIN_DRIVER) {
 		profiler_call(inject, hook.segment, cbid, data);
 		return;

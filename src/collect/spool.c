@@ -136,6 +136,9 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->lanes);
 	map_done(&p->apis);
 	map_done(&p->reasons);
+	map_done(&p->sites);
+	map_done(&p->asked);
+	symbols_free(p->symbols);
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->rows);

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "collect/spool.h"
+#include "collect/symbols.h"
 #include "wire/cupti_abi.h"
 #include "wire/segment.h"
 
@@ -36,6 +37,9 @@ struct spooled {
 	struct map kernels;             /* text id -> string of the demangled name */
 	struct map lanes;               /* hash of what it is -> lane + 1 */
 	struct map apis;                /* domain << 32 | cbid -> string */
+	struct symbols *symbols;        /* made when the first call stack comes */
+	struct map sites;               /* text of a call stack -> string */
+	struct map asked;               /* correlation -> string of the site */
 	struct map reasons;             /* index of a stall reason -> string */
 	struct map ranges;              /* range id -> index into open + 1 */
 	struct map devices;             /* context -> device */
@@ -66,6 +70,10 @@ uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer);
 
 /* Name of an API call: "cudaLaunchKernel". */
 uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
+
+/* "fill < load < main (train)": a call stack's functions, innermost first, and the
+ * program's file. 0: none. */
+uint32_t spooled_site(struct spooled *p, uint32_t text);
 
 /* Lanes of the process. */
 uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream);

@@ -341,6 +341,7 @@ static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
 static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct alloc alloc = { .allocated_bytes = EVENT_UNKNOWN, .reserved_bytes = EVENT_UNKNOWN };
+	uint64_t *site;
 
 	TAKE(cupti_memory, memory);
 	if ((memory.operation != 1 && memory.operation != 2) || memory.memory == 6 ||
@@ -353,6 +354,8 @@ static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
 	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
 	alloc.lane = spooled_memory(p, alloc.device);
+	if (memory.operation == 1 && (site = map_find(&p->asked, memory.correlation)))
+		alloc.site = (uint32_t)*site;
 	return sink_alloc(p->sink, &alloc, p->err);
 }
 

@@ -157,12 +157,16 @@ static int stream(struct spooled *p, const struct segment_slot *slot)
 {
 	struct mark mark = { .kind = slot->x[1] ? MARK_STREAM_MADE : MARK_STREAM_GONE };
 	struct session *session = p->sink->session;
-	char detail[64];
-	int len = snprintf(detail, sizeof(detail), "context=%u;stream=%llu", slot->x[0],
-			   (unsigned long long)slot->value);
+	uint32_t site = spooled_site(p, slot->a);
+	char detail[TEXT_MAX];
+	int len = snprintf(detail, sizeof(detail), "context=%u;stream=%llu%s%s", slot->x[0],
+			   (unsigned long long)slot->value, site ? ";site=" : "",
+			   site ? session_text(session, site) : "");
 
+	if (len >= (int)sizeof(detail))
+		len = (int)sizeof(detail) - 1;
 	mark.lane = spooled_other(p, "streams");
-	mark.time_ns = spooled_time(p, slot->time_ns);
+	mark.time_ns = (int64_t)slot->time_ns;
 	mark.name =
 		intern_text(session->strings, slot->x[1] ? "stream created" : "stream destroyed");
 	mark.detail = session_detail(session, detail, (size_t)len);
@@ -173,11 +177,10 @@ static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 {
 	struct stall stall = { .samples = slot->x[0], .pc_offset = slot->value };
 	uint64_t *reason = map_find(&p->reasons, slot->b);
-	uint64_t *device = map_find(&p->devices, slot->x[1]);
 
 	if (!reason)
 		return 0;
-	stall.lane = spooled_stream(p, device ? (uint32_t)*device : 0, slot->x[1], 0);
+	stall.lane = spooled_stream(p, slot->x[4], slot->x[1], 0);
 	stall.time_ns = (int64_t)slot->time_ns;
 	stall.function = spooled_kernel_name(p, slot->a);
 	stall.reason = (uint32_t)*reason;
@@ -237,6 +240,9 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		p->sink->session->lanes.at[lane].name = spooled_text(p, slot->a);
 		return 0;
 	}
+	case SLOT_SITE:
+		map_put(&p->asked, slot->value, spooled_site(p, slot->a));
+		return 0;
 	case SLOT_STALL_NAME:
 		map_put(&p->reasons, slot->value, spooled_text(p, slot->a));
 		return 0;
@@ -264,6 +270,13 @@ static bool is_abandoned(struct spooled *p)
 	return ns - p->stuck_ns > PATIENCE_NS;
 }
 
+/* Lanes of a device can wait for its record, which has the UUID: without it the
+ * device would be another one than the driver's samples know. */
+static bool is_early(const struct spooled *p, uint32_t kind)
+{
+	return kind == SLOT_PC && !p->rows.count;
+}
+
 int spooled_slots(struct spooled *p, bool last)
 {
 	uint64_t slots = p->layout->ring_slots;
@@ -276,9 +289,12 @@ int spooled_slots(struct spooled *p, bool last)
 		struct segment_slot *slot =
 			(struct segment_slot *)(void *)((char *)p->segment + p->layout->ring_at) +
 			(p->tail & (slots - 1));
+		uint32_t kind = atomic_load_explicit(&slot->kind, memory_order_acquire);
 		struct segment_slot copy;
 
-		if (!atomic_load_explicit(&slot->kind, memory_order_acquire)) {
+		if (is_early(p, kind) && !last)
+			break;
+		if (!kind) {
 			if (!last && !is_abandoned(p))
 				break; /* being written */
 			session_loss(p->sink->session, p->source, LOSS_dropped, 1);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
+#include "base/str.h"
 #include "collect/spool_process.h"
 
 /* libstdc++'s, the same that binutils and gdb show: see ARCHITECTURE.md. */
@@ -185,4 +187,74 @@ uint32_t spooled_memory(struct spooled *p, int64_t device)
 		return (uint32_t)*known;
 	lane.device = row ? (uint32_t)*row : session_device(p->sink->session, &facts);
 	return lane_of(p, hash, &lane);
+}
+
+/* One frame, "path TAB hex offset TAB exported symbol", as "function". */
+static void frame_add(struct spooled *p, struct str frame, struct buf *out, struct str *ret_path)
+{
+	struct str path = str_cut(&frame, '\t'), hex = str_cut(&frame, '\t');
+	const char *name = NULL;
+	char file[TEXT_MAX], *plain = NULL;
+	uint64_t offset = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < hex.len && i < 16; i++) {
+		char c = hex.at[i];
+
+		offset = offset * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	if (!path.len || path.len >= sizeof(file))
+		return;
+	memcpy(file, path.at, path.len);
+	file[path.len] = 0;
+	*ret_path = path;
+	if (!p->symbols)
+		p->symbols = symbols_new();
+	name = symbols_find(p->symbols, file, offset);
+	if (name && name[0] == '_' && name[1] == 'Z')
+		plain = __cxa_demangle(name, NULL, NULL, &status);
+	if (out->len)
+		buf_text(out, " < ");
+	if (plain || name)
+		buf_text(out, plain ? plain : name);
+	else if (frame.len)
+		buf_printf(out, "%.*s", (int)frame.len, frame.at);
+	else
+		buf_printf(out, "%s+0x%llx", strrchr(file, '/') ? strrchr(file, '/') + 1 : file,
+			   (unsigned long long)offset);
+	free(plain);
+}
+
+/* Below main() the C library's start says nothing. */
+static bool is_main(const struct buf *out)
+{
+	return (out->len == 4 || (out->len > 4 && out->at[out->len - 5] == ' ')) &&
+	       !memcmp(out->at + out->len - 4, "main", 4);
+}
+
+uint32_t spooled_site(struct spooled *p, uint32_t text)
+{
+	uint64_t *known = map_find(&p->sites, text);
+	uint32_t raw, string = 0;
+	struct buf out = { 0 };
+	struct str rest, path = { NULL, 0 };
+
+	if (!text)
+		return 0;
+	if (known)
+		return (uint32_t)*known;
+	raw = spooled_text(p, text);
+	rest = str_of(raw ? session_text(p->sink->session, raw) : "");
+	while (rest.at && rest.len && !(out.len && is_main(&out)))
+		frame_add(p, str_cut(&rest, '\n'), &out, &path);
+	if (out.len) {
+		const char *at = path.at, *slash = memrchr(at, '/', path.len);
+
+		at = slash ? slash + 1 : at;
+		buf_printf(&out, " (%.*s)", (int)(path.at + path.len - at), at);
+		string = session_string(p->sink->session, out.at, out.len);
+	}
+	buf_done(&out);
+	map_put(&p->sites, text, string);
+	return string;
 }

@@ -130,6 +130,7 @@ struct alloc {
 	int64_t allocated_bytes; /* in all after this; EVENT_UNKNOWN */
 	int64_t reserved_bytes;  /* EVENT_UNKNOWN */
 	int64_t device;          /* ordinal in the process; EVENT_UNKNOWN; -1 host */
+	uint32_t site;           /* string: where in the program it was asked for; 0 unknown */
 };
 
 /* Values of a device or process at one time: see metric.h for struct sample. */
@@ -163,7 +164,7 @@ enum mark_kind {
 	MARK_OOM,
 	MARK_RULE,        /* advice of another tool, carried over */
 	MARK_FAULT,       /* of the driver or the machine, without an Xid: see fault.h */
-	MARK_STREAM_MADE, /* detail: "context=C;stream=S" */
+	MARK_STREAM_MADE, /* detail: "context=C;stream=S;site=WHERE" */
 	MARK_STREAM_GONE,
 };
 

@@ -33,9 +33,9 @@ static const struct layout layouts[STORE_KIND_COUNT] = {
 			  true },
 	[STORE_link] = { "link", 4, { COL_start, COL_id, COL_is_end, COL_subkind }, true },
 	[STORE_alloc] = { "alloc",
-			  6,
+			  7,
 			  { COL_start, COL_address, COL_bytes, COL_allocated, COL_reserved,
-			    COL_device },
+			    COL_device, COL_name },
 			  true },
 	[STORE_sample] = { "sample", 3 + METRIC_COUNT, { COL_start }, true },
 	[STORE_stall] = { "stall",
@@ -194,7 +194,8 @@ void layout_alloc(const struct alloc *alloc, int64_t *row)
 	*row++ = alloc->bytes;
 	*row++ = alloc->allocated_bytes;
 	*row++ = alloc->reserved_bytes;
-	*row = alloc->device;
+	*row++ = alloc->device;
+	*row = alloc->site;
 }
 
 void layout_sample(const struct sample *sample, int64_t *row)

@@ -132,24 +132,26 @@ struct segment_text {
 /* What a slot of the ring says. */
 enum slot_kind {
 	SLOT_NONE,
-	SLOT_PUSH,      /* a = message, b = domain, c = category and colour */
-	SLOT_POP,       /* b = domain */
-	SLOT_START,     /* value = range id; a = message, b = domain */
-	SLOT_END,       /* value = range id */
-	SLOT_MARK,      /* a = message, b = domain */
-	SLOT_CALL,      /* runtime API call: value = start; time_ns is its end;
-			   a = cbid, b = correlation */
-	SLOT_API_NAME,  /* value = domain << 32 | cbid; a = name */
-	SLOT_THREAD,    /* a = name of the thread */
-	SLOT_DEVICE,    /* value = device; payload: struct slot_device */
-	SLOT_CONTEXT,   /* value = context id; x[0] = device */
-	SLOT_STREAM,    /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed */
-	SLOT_MODULE,    /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
-			   x[3] = bytes of the cubin */
-	SLOT_PC,        /* value = pc offset; a = function, b = reason; x[0] = samples,
-			   x[1] = context, x[2..3] = cubin CRC */
-	SLOT_PC_TOTALS, /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
-			 */
+	SLOT_PUSH,     /* a = message, b = domain, c = category and colour */
+	SLOT_POP,      /* b = domain */
+	SLOT_START,    /* value = range id; a = message, b = domain */
+	SLOT_END,      /* value = range id */
+	SLOT_MARK,     /* a = message, b = domain */
+	SLOT_CALL,     /* runtime API call: value = start; time_ns is its end;
+			  a = cbid, b = correlation */
+	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
+	SLOT_THREAD,   /* a = name of the thread */
+	SLOT_DEVICE,   /* value = device; payload: struct slot_device */
+	SLOT_CONTEXT,  /* value = context id; x[0] = device */
+	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
+			a = call stack of its making, as inject/site.c writes it */
+	SLOT_SITE,   /* value = correlation of a call that obtains memory; a = call stack */
+	SLOT_MODULE, /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
+			x[3] = bytes of the cubin */
+	SLOT_PC,     /* value = pc offset; a = function, b = reason; x[0] = samples,
+			x[1] = context, x[2..3] = cubin CRC, x[4] = device */
+	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
+			  */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_RANGE_API,  /* value: 1 cudaProfilerStart, 0 cudaProfilerStop */
 	SLOT_GAP,        /* value: 1 recording stopped, 0 began; a = why */

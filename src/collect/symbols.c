@@ -1,0 +1,183 @@
+#include "collect/symbols.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+/* Larger tables are not read: a name is not worth that. */
+static const uint64_t TABLE_MAX = 256 << 20;
+enum { SECTIONS_MAX = 65536, SEGMENTS_MAX = 1024 };
+/* Functions written in assembly can have no size: they are short. */
+static const uint64_t ASSEMBLY_BYTES = 4096;
+
+struct module {
+	char *path;
+	uint64_t base;        /* address of the first loaded byte, as the file counts */
+	Elf64_Sym *functions; /* by address */
+	size_t count;
+	char *names;
+	uint64_t names_bytes;
+};
+
+struct symbols {
+	VEC(struct module) modules;
+};
+
+struct symbols *symbols_new(void)
+{
+	return mem_zero(sizeof(struct symbols));
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->modules.count; i++) {
+		free(symbols->modules.at[i].path);
+		free(symbols->modules.at[i].functions);
+		free(symbols->modules.at[i].names);
+	}
+	VEC_DONE(&symbols->modules);
+	free(symbols);
+}
+
+static bool read_at(int file, void *to, uint64_t bytes, uint64_t at)
+{
+	return at <= INT64_MAX && pread(file, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const Elf64_Sym *x = a, *y = b;
+
+	return x->st_value < y->st_value ? -1 : x->st_value > y->st_value;
+}
+
+/* Functions of one table; false: there is nothing to use. */
+static bool load_table(int file, const Elf64_Shdr *table, const Elf64_Shdr *names,
+		       struct module *module)
+{
+	size_t kept = 0;
+
+	if (table->sh_size > TABLE_MAX || names->sh_size > TABLE_MAX || !names->sh_size ||
+	    table->sh_size < sizeof(Elf64_Sym))
+		return false;
+	module->count = table->sh_size / sizeof(Elf64_Sym);
+	module->functions = mem_array(module->count, sizeof(Elf64_Sym), TABLE_MAX);
+	module->names = mem_array(1, names->sh_size, TABLE_MAX);
+	module->names_bytes = names->sh_size;
+	if (!module->functions || !module->names ||
+	    !read_at(file, module->functions, module->count * sizeof(Elf64_Sym),
+		     table->sh_offset) ||
+	    !read_at(file, module->names, names->sh_size, names->sh_offset))
+		return false;
+	module->names[names->sh_size - 1] = 0;
+	for (size_t i = 0; i < module->count; i++) {
+		const Elf64_Sym *symbol = &module->functions[i];
+
+		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_value &&
+		    symbol->st_name < module->names_bytes)
+			module->functions[kept++] = *symbol;
+	}
+	module->count = kept;
+	qsort(module->functions, kept, sizeof(Elf64_Sym), by_address);
+	return kept > 0;
+}
+
+static void load_base(int file, const Elf64_Ehdr *head, struct module *module)
+{
+	Elf64_Phdr segment;
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < head->e_phnum && i < SEGMENTS_MAX; i++) {
+		if (read_at(file, &segment, sizeof(segment),
+			    head->e_phoff + (uint64_t)i * sizeof(segment)) &&
+		    segment.p_type == PT_LOAD && segment.p_vaddr < least)
+			least = segment.p_vaddr;
+	}
+	module->base = least == UINT64_MAX ? 0 : least & ~(uint64_t)4095;
+}
+
+static void load(int file, struct module *module)
+{
+	Elf64_Ehdr head;
+	Elf64_Shdr *sections;
+
+	if (!read_at(file, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    head.e_shentsize != sizeof(Elf64_Shdr) || !head.e_shnum)
+		return;
+	load_base(file, &head, module);
+	sections = mem_array(head.e_shnum, sizeof(*sections), SECTIONS_MAX * sizeof(*sections));
+	if (!sections || !read_at(file, sections, head.e_shnum * sizeof(*sections), head.e_shoff)) {
+		free(sections);
+		return;
+	}
+	for (int wanted = 0; wanted < 2; wanted++) {
+		uint32_t type = wanted ? SHT_DYNSYM : SHT_SYMTAB;
+
+		for (size_t i = 0; i < head.e_shnum; i++) {
+			if (sections[i].sh_type != type || sections[i].sh_link >= head.e_shnum)
+				continue;
+			if (load_table(file, &sections[i], &sections[sections[i].sh_link],
+				       module)) {
+				free(sections);
+				return;
+			}
+			free(module->functions);
+			free(module->names);
+			module->functions = NULL;
+			module->names = NULL;
+			module->count = 0;
+		}
+	}
+	free(sections);
+}
+
+static struct module *module_of(struct symbols *symbols, const char *path)
+{
+	struct module *module;
+	int file;
+
+	for (size_t i = 0; i < symbols->modules.count; i++) {
+		if (!strcmp(symbols->modules.at[i].path, path))
+			return &symbols->modules.at[i];
+	}
+	module = VEC_ADD(&symbols->modules);
+	module->path = mem_text(path);
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file >= 0) {
+		load(file, module);
+		close(file);
+	}
+	return module;
+}
+
+const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset)
+{
+	struct module *module = module_of(symbols, path);
+	uint64_t address = module->base + offset;
+	size_t low = 0, high = module->count;
+	const Elf64_Sym *found;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (module->functions[middle].st_value <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	found = &module->functions[low - 1];
+	if (address - found->st_value >= (found->st_size ? found->st_size : ASSEMBLY_BYTES))
+		return NULL;
+	return module->names + found->st_name;
+}

@@ -1,0 +1,23 @@
+/*
+ * symbols.h - names of functions in ELF files, for call stacks of programs that
+ * are not ours. ELF-64 of this machine's byte order; .symtab where the file has
+ * one, else .dynsym. Files are read, not mapped: they can change under us.
+ *
+ * Not thread safe.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/own.h"
+
+struct symbols;
+
+struct symbols *symbols_new(void);
+void symbols_free(struct symbols *symbols);
+DEFINE_OWNED(symbols, symbols_free);
+
+/* The function of the file `path` that `offset` (from where the file is loaded)
+ * lies in, as the file writes it (mangled); NULL if none is known. Borrowed
+ * until symbols_free. */
+const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset);

@@ -1,0 +1,82 @@
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collect/symbols.h"
+
+int a_function_that_is_found(int x);
+
+__attribute__((noinline)) int a_function_that_is_found(int x)
+{
+	return x * 3 + 1;
+}
+
+static uint64_t offset_of(void *address)
+{
+	Dl_info info;
+
+	cr_assert(dladdr(address, &info));
+	return (uint64_t)((char *)address - (char *)info.dli_fbase);
+}
+
+Test(symbols, a_function_is_found_by_any_address_in_it)
+{
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+	uint64_t offset = offset_of((void *)(uintptr_t)a_function_that_is_found);
+
+	cr_assert_str_eq(symbols_find(symbols, "/proc/self/exe", offset),
+			 "a_function_that_is_found");
+	cr_assert_str_eq(symbols_find(symbols, "/proc/self/exe", offset + 1),
+			 "a_function_that_is_found");
+	cr_assert_null(symbols_find(symbols, "/proc/self/exe", 0));
+	cr_assert_null(symbols_find(symbols, "/proc/self/exe", UINT64_MAX));
+}
+
+Test(symbols, a_library_without_its_table_is_looked_up_in_the_dynamic_one)
+{
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+	Dl_info info;
+	void *address = dlsym(RTLD_DEFAULT, "qsort");
+
+	cr_assert(address && dladdr(address, &info));
+	cr_assert_not_null(symbols_find(symbols, info.dli_fname, offset_of(address)));
+}
+
+Test(symbols, a_file_that_is_no_library_has_no_names)
+{
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+
+	cr_assert_null(symbols_find(symbols, "/etc/passwd", 100));
+	cr_assert_null(symbols_find(symbols, "/no/such/file", 100));
+	cr_assert_null(symbols_find(symbols, "/dev/zero", 100));
+}
+
+/* Every way to cut a real one short, and every byte of its head turned. */
+Test(symbols, a_damaged_file_is_survived)
+{
+	char path[] = "/tmp/symbols-XXXXXX";
+	int file = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
+	char *bytes = malloc(1 << 16);
+	ssize_t len = read(self, bytes, 1 << 16);
+
+	cr_assert(file >= 0 && len > 64);
+	for (int i = 0; i < 64 + 64; i++) {
+		OWN(symbols_freep) struct symbols *symbols = symbols_new();
+
+		cr_assert_eq(ftruncate(file, 0), 0);
+		if (i < 64)
+			bytes[i] = (char)~bytes[i];
+		cr_assert_eq(pwrite(file, bytes, (size_t)(i < 64 ? len : len * (i - 64) / 64), 0),
+			     i < 64 ? len : len * (i - 64) / 64);
+		(void)symbols_find(symbols, path, 0x1000);
+		if (i < 64)
+			bytes[i] = (char)~bytes[i];
+	}
+	free(bytes);
+	close(self);
+	close(file);
+	unlink(path);
+}
