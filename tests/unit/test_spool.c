@@ -371,6 +371,7 @@ Test(spool, loss_that_the_process_counted_is_told_once)
 {
 	struct spool_status status;
 
+	atomic_store(&bench.segment->users, SEGMENT_USER_INJECT);
 	atomic_store(&bench.segment->counts.records_dropped, 5);
 	atomic_store(&bench.segment->counts.slots_dropped, 2);
 	atomic_store(&bench.segment->counts.slots_nested, 1);
