@@ -1,7 +1,6 @@
 """Comparisons for run_truth.sh: prints what it compares, ends with status 1 on a
 difference. Formulas are those of the claims, not of sonde."""
 import json
-import re
 import statistics
 import sys
 
@@ -20,18 +19,8 @@ def load(path):
 
 
 def rows(path):
-    """Rows of `sonde sql --json`, or of its table."""
-    text = open(path).read()
-    try:
-        return [tuple(r.values()) if isinstance(r, dict) else tuple(r) for r in json.loads(text)]
-    except ValueError:
-        try:
-            return [tuple(json.loads(l).values()) for l in text.splitlines() if l.strip()]
-        except ValueError:
-            out = []
-            for line in text.splitlines()[1:]:
-                out.append(tuple(re.split(r"\s{2,}", line.strip())))
-            return out
+    """Rows of `sonde sql --json`."""
+    return [tuple(row.values()) for row in load(path)]
 
 
 def findings(report):
@@ -56,18 +45,16 @@ def pipeline(path):
     check("leak" in memory or "leak" in json.dumps(list(found)), "leaked 8 MiB blocks and streams are told")
 
 
-def cases(plain, sampled, stalls):
+def cases(plain, sampled, report):
     times = [{}, {}]
     for i, path in enumerate((plain, sampled)):
         for name, ns in rows(path):
-            times[i].setdefault(name.split("(")[0].split("<")[0].replace("void ", ""), []).append(int(str(ns).replace(",", "")))
-    top = {}
-    for function, reason, n in rows(stalls):
-        reason = reason.replace("smsp__pcsamp_warps_issue_stalled_", "")
-        if reason.startswith("smsp__") or reason.endswith("_not_issued"):
-            continue
-        name = function.split("(")[0].replace("void ", "")
-        top.setdefault(name, {})[reason] = top.setdefault(name, {}).get(reason, 0) + int(str(n).replace(",", ""))
+            times[i].setdefault(name.split("(")[0].split("<")[0].replace("void ", ""), []).append(ns)
+    top, samples = {}, {}
+    for kernel in load(report)["kernels"]:
+        name = kernel["name"].split("(")[0].split("<")[0].replace("void ", "")
+        top[name] = kernel.get("stalls", {})
+        samples[name] = kernel.get("stall_samples", 0)
     # samples/README.md's table of the same programs.
     truth = dict(copy_scalar="long_scoreboard", copy_float4="long_scoreboard", copy_strided="long_scoreboard",
                  softmax_row_scalar="long_scoreboard", softmax_row_vec4="long_scoreboard", act_powf="not_selected",
@@ -87,7 +74,7 @@ def cases(plain, sampled, stalls):
         far += abs(ratio - 1) > 0.01
         right = best == truth.get(name)
         print("  %-20s %10.0f ns  x %.4f  %8d samples  %s %s" %
-              (name, a, ratio, sum(stall.values()), best, "" if right else "(ncu: %s)" % truth.get(name)))
+              (name, a, ratio, samples.get(name, 0), best, "" if right else "(ncu: %s)" % truth.get(name)))
         if not right:
             bad.append(name)
     check(far == 0, "%d of 21 kernels more than 1 %% from the run without PC sampling" % far)

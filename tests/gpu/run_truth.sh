@@ -36,13 +36,12 @@ echo "== cases"
 run -o cases0.sonde -- ./cases 5 >/dev/null
 run --pc-sampling on -o cases1.sonde -- ./cases 5 >/dev/null
 for i in 0 1; do
-	"$sonde" sql --json cases$i.sonde 'select name, "end" - start ns from kernel' >cases$i.rows 2>/dev/null ||
-		"$sonde" sql cases$i.sonde 'select name, duration from kernel' >cases$i.rows
+	"$sonde" sql --json cases$i.sonde 'select name, duration_ns from kernel' >cases$i.rows
 done
-"$sonde" sql --json cases1.sonde 'select function, reason, sum(samples) n from stall group by 1, 2' >stalls.rows
-python3 "$here/run_truth.py" cases cases0.rows cases1.rows stalls.rows
+"$sonde" report --json cases1.sonde >cases1.json
+python3 "$here/run_truth.py" cases cases0.rows cases1.rows cases1.json
 claim $? "cases.cu: durations and top stalls"
-cp cases1.sonde "$out/"
+"$sonde" report cases1.sonde >"$out/cases.txt"
 
 for mode in slow fast; do
 	echo "== train $mode"
