@@ -89,7 +89,7 @@ int cmd_unknown(const char *name, struct err *err)
 
 int cmd_print(struct buf *out, struct err *err)
 {
-	size_t written = fwrite(out->at, 1, out->len, stdout);
+	size_t written = out->len ? fwrite(out->at, 1, out->len, stdout) : 0;
 
 	/* Now: at exit nobody could say any more why it failed. */
 	if (written < out->len || fflush(stdout))

@@ -48,6 +48,7 @@ struct table {
 struct printer {
 	const struct sql_args *args;
 	struct table table;
+	bool begun;     /* there was a row */
 	size_t rows;    /* of JSON */
 	struct buf out; /* rows not printed yet */
 	struct err err; /* of printing */
@@ -199,6 +200,7 @@ static int print_row(void *arg, int count, const char *const *names, const char 
 {
 	struct printer *printer = arg;
 
+	printer->begun |= values != NULL;
 	if (printer->args->json) {
 		if (values)
 			json_row(printer, count, names, values, numbers);
@@ -257,10 +259,13 @@ static int sql_run(const void *arguments, struct err *err)
 		code = err_set(err, ERR_FORMAT,
 			       "%s: is not a sonde profile; 'sonde import' makes one of it",
 			       args->profile);
-	if (code >= 0)
-		code = print_end(&printer);
-	if (printer.err.code)
+	/* Where a damaged part ends the query, what came before it is shown. */
+	if (!printer.err.code && (code >= 0 || printer.begun))
+		(void)print_end(&printer);
+	if (printer.err.code) {
 		*err = printer.err;
+		code = err->code;
+	}
 	printer_done(&printer);
 	buf_done(&query);
 	return code < 0 ? code : 0;

@@ -58,6 +58,16 @@ static int64_t end_of(const struct recorder_files *files)
 	return 0;
 }
 
+/* Where the last `last_ns` begin; 0: all. */
+static int64_t start_of(const struct recorder_files *files, int64_t last_ns)
+{
+	int64_t from_ns;
+
+	if (!last_ns || __builtin_sub_overflow(end_of(files), last_ns, &from_ns))
+		return INT64_MIN;
+	return from_ns;
+}
+
 /* How many were joined. */
 static int join_files(const struct recorder_files *files, int64_t from_ns, struct store *output,
 		      struct err *err)
@@ -100,8 +110,7 @@ int directory_join(const char *dir, int64_t last_ns, const char *output, struct 
 	if (ret >= 0)
 		ret = store_create(output, &store, err);
 	if (ret >= 0)
-		ret = join_files(&files, last_ns ? end_of(&files) - last_ns : INT64_MIN, store,
-				 err);
+		ret = join_files(&files, start_of(&files, last_ns), store, err);
 	recorder_files_done(&files);
 	if (ret > 0 && !store_session(store)->sources.count)
 		ret = 0;

@@ -304,6 +304,11 @@ static int64_t minus(int64_t a, int64_t b)
 	return difference;
 }
 
+int64_t session_source_span(const struct source *source)
+{
+	return source->first_ns < source->last_ns ? minus(source->last_ns, source->first_ns) : 0;
+}
+
 int64_t session_time(const struct session *session, uint32_t source, int64_t ns)
 {
 	const struct source *row = &session->sources.at[source];

@@ -192,6 +192,9 @@ void session_missing_column(struct session *session, uint32_t source, const char
 /* After all events: the session clock's zero from the sources that know UTC. */
 void session_settle(struct session *session);
 
+/* From the first to the last event of a source; saturates on hostile times. */
+int64_t session_source_span(const struct source *source);
+
 /* Source time to session time. */
 int64_t session_time(const struct session *session, uint32_t source, int64_t ns);
 

@@ -70,7 +70,7 @@ static void put_source(const struct session *session, uint32_t id, struct json *
 	put_string(json, "file", session, source->file);
 	put_i64(json, "mapping_error_ns", source->mapping_error_ns);
 	if (source->first_ns <= source->last_ns)
-		json_i64(json, "duration_ns", source->last_ns - source->first_ns);
+		json_i64(json, "duration_ns", session_source_span(source));
 	put_i64_unless(json, "interval_ns", source->interval_ns, 0);
 	if (source->interval_ns)
 		json_bool(json, "interval_assumed", source->interval_assumed);

@@ -35,7 +35,7 @@ static void source_line(struct page *page, const struct facts *facts, const stru
 		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
 	if (source->first_ns < source->last_ns)
 		line = page_printf(page, "%s, %s", line,
-				   units_ns(&text, source->last_ns - source->first_ns));
+				   units_ns(&text, session_source_span(source)));
 	if (source->with_stack)
 		line = page_printf(page, _("%s, with stacks"), line);
 	if (source->truncated)
@@ -96,7 +96,7 @@ static void process_line(struct page *page, const struct facts *facts, uint32_t 
 				   text_device_short(page, facts, devices[i]));
 	if (source->first_ns < source->last_ns)
 		line = page_printf(page, "%s, %s", line,
-				   units_ns(&text, source->last_ns - source->first_ns));
+				   units_ns(&text, session_source_span(source)));
 	if (source->truncated)
 		line = page_printf(page, _("%s, ends early"), line);
 	page_wrap(page, INK_PLAIN, "", indent, INK_PLAIN, line);

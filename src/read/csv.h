@@ -5,7 +5,7 @@
  * quotes. A record that never closes its quote is given up where a line begins
  * that looks like the next record (a quoted number and a comma), at ROW_MAX
  * bytes, or at the end of the file: what was read of it comes back with
- * `damaged` set, and reading goes on.
+ * `damaged` set, its last field unfinished, and reading goes on.
  *
  * All-zero but for `lines` is the initial state. Not thread safe.
  */

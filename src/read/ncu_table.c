@@ -211,11 +211,31 @@ static int section_row(struct table *table, struct err *err)
 	return 0;
 }
 
+/* A number without its last digits is another number: the field in which a
+ * record was cut goes. ncu quotes all fields; of a table that was saved again
+ * without quotes, the last field of a short record at the end of the file may
+ * be cut. What is left of a kernel's name still tells that it ran. */
+static void drop_cut_field(struct table *table)
+{
+	struct csv *csv = &table->ncu->csv;
+	bool bare = csv->lines->open_end && !table->sections &&
+		    csv->fields.count < table->columns.count && csv->line.len &&
+		    csv->line.at[csv->line.len - 1] != '"';
+
+	if (!csv->damaged && !bare)
+		return;
+	if (csv->fields.count && csv->fields.count != table->at[ROLE_KERNEL])
+		csv->fields.count--;
+	if (csv->lines->open_end)
+		table->ncu->sink->session->sources.at[table->ncu->source].truncated = true;
+}
+
 static int take_record(struct table *table, struct err *err)
 {
 	struct ncu *ncu = table->ncu;
 	struct session *session = ncu->sink->session;
 
+	drop_cut_field(table);
 	if (table->units_due) {
 		table->units_due = false;
 		if (read_units(table))

@@ -318,6 +318,25 @@ static int take_row(struct query *query, struct err *err)
 	return smi_log_sample(&query->log, device, process, time_ns, &values.sample, err);
 }
 
+/* A number at the very end of the file may lack its last digits, which makes it
+ * another number; one with its unit is whole. False: so the row has no owner. */
+static bool drop_cut_number(struct query *query, struct str line)
+{
+	const struct query_column *last = &query->column[query->count - 1];
+	char end = line.at[line.len - 1];
+
+	if (end < '0' || end > '9')
+		return true;
+	if (last->kind == QUERY_INDEX || last->kind == QUERY_PID)
+		return false;
+	if (last->kind != QUERY_METRIC && last->kind != QUERY_ENV && last->kind != QUERY_CC)
+		return true;
+	query->cell[query->count - 1] = query->by_kind[last->kind] = (struct str){ 0 };
+	session_loss(query->log.session, query->log.source, LOSS_malformed, 1);
+	query->log.session->sources.at[query->log.source].truncated = true;
+	return true;
+}
+
 static int query_lines(struct query *query, struct input *input, struct err *err)
 {
 	struct lines lines = { .input = input };
@@ -337,6 +356,10 @@ static int query_lines(struct query *query, struct input *input, struct err *err
 				smi_log_truncated(&query->log, (int64_t)lines.bytes);
 			else
 				smi_log_stray(&query->log, line);
+			continue;
+		}
+		if (lines.open_end && !drop_cut_number(query, line)) {
+			smi_log_truncated(&query->log, (int64_t)lines.bytes);
 			continue;
 		}
 		query->log.rows++;

@@ -39,6 +39,10 @@ int reader_import(const char *path, struct sink *sink, uint32_t *ret_source, str
 	len = input_fill(input, PROBE_BYTES, &at, err);
 	if (len < 0)
 		return (int)len;
+	if (!len && input_truncated(input))
+		return err_set(err, ERR_FORMAT,
+			       "%s: is cut off or damaged before anything of it could be unpacked",
+			       input_name(input));
 	if (!len)
 		return err_set(err, ERR_FORMAT, "%s: is empty", input_name(input));
 	reader = reader_probe(at, (size_t)len < PROBE_BYTES ? (size_t)len : PROBE_BYTES);

@@ -283,20 +283,23 @@ static void build_index(struct sql_table *table)
 		      by_correlation);
 }
 
-/* To the posting at cursor->posting, or the end. */
+/* To the first posting from cursor->posting on whose chunk can be read, or the
+ * end. */
 static void show_posting(struct sql_table *table, struct sql_cursor *cursor)
 {
-	const struct posting *posting;
+	for (;; cursor->posting++) {
+		const struct posting *posting = &table->index.at[cursor->posting];
 
-	cursor->end = cursor->posting >= table->index.count ||
-		      table->index.at[cursor->posting].correlation != cursor->correlation;
-	if (cursor->end)
-		return;
-	posting = &table->index.at[cursor->posting];
-	cursor->head = posting->head;
-	cursor->row = posting->row;
-	cursor->chunk = load_chunk(table, posting->head);
-	cursor->end = !cursor->chunk;
+		cursor->end = cursor->posting >= table->index.count ||
+			      posting->correlation != cursor->correlation;
+		if (cursor->end)
+			return;
+		cursor->head = posting->head;
+		cursor->row = posting->row;
+		cursor->chunk = load_chunk(table, posting->head);
+		if (cursor->chunk)
+			return;
+	}
 }
 
 /* To the first row of the next chunk that may hold one, from cursor->head on. */

@@ -190,7 +190,8 @@ int64_t store_count(struct store *store, enum store_kind kind);
  * by its own connection, also while another process writes the file. `row` is
  * called for the header (values == NULL) and each row; a NULL value is SQL
  * NULL; numbers[i]: the value is an integer or a real, not a text that looks
- * like one. A non-zero return of `row` stops. ERR_USAGE: bad SQL.
+ * like one. A non-zero return of `row` stops. ERR_USAGE: bad SQL; ERR_FORMAT
+ * also when all rows were given but damaged chunks were left out.
  */
 typedef int store_sql_row(void *arg, int count, const char *const *names, const char *const *values,
 			  const bool *numbers);

@@ -189,6 +189,24 @@ static int check_version(struct store *store, struct err *err)
 	return 0;
 }
 
+/* Our tables must be plain ones: a view, a virtual table or a computed column
+ * of a hostile file could make rows without end out of nothing. */
+static int check_schema(const struct store *store, struct err *err)
+{
+	int64_t odd = pragma_number(
+		store, "SELECT count(*) FROM sqlite_schema AS s WHERE lower(s.name) IN ('meta',"
+		       "'string','chunk','source','device','process','lane','kernel_key','env',"
+		       "'note','missing_column','loss') AND (s.type <> 'table' OR"
+		       " ifnull(s.rootpage, 0) < 1 OR EXISTS (SELECT 1 FROM"
+		       " pragma_table_xinfo(s.name) AS x WHERE x.hidden <> 0))");
+
+	if (odd > 0)
+		return err_set(err, ERR_FORMAT,
+			       "%s: is damaged: its tables are not those of a profile",
+			       store->path);
+	return 0;
+}
+
 static int by_lane_kind_start(const void *a, const void *b)
 {
 	const struct chunk_head *x = a;
@@ -247,8 +265,17 @@ static int load_heads(struct store *store, struct err *err)
 	for (int resumed = 0; resumed < RESUME_MAX; resumed++) {
 		(void)sqlite3_bind_int64(stmt, 1, last);
 		while ((ret = sqlite3_step(stmt)) == SQLITE_ROW) {
-			last = sqlite3_column_int64(stmt, 0);
+			int64_t id = sqlite3_column_int64(stmt, 0);
+
+			/* Pages that refer to each other show rows again and again. */
+			if (last != INT64_MIN && id <= last)
+				break;
+			last = id;
 			take_head(store, stmt);
+		}
+		if (ret == SQLITE_ROW) {
+			store->damage++;
+			break;
 		}
 		(void)sqlite3_reset(stmt);
 		if (ret == SQLITE_DONE || last == INT64_MAX)
@@ -269,7 +296,9 @@ static int load(struct store *store, struct err *err)
 
 	if (ret < 0)
 		return ret;
-	ret = tables_load(store, err);
+	ret = check_schema(store, err);
+	if (ret >= 0)
+		ret = tables_load(store, err);
 	if (ret >= 0)
 		ret = load_heads(store, err);
 	if (ret < 0)
@@ -365,8 +394,9 @@ int chunk_fetch(struct store *store, const struct chunk_head *head, struct buf *
 		const void *at = sqlite3_column_blob(store->fetch, 0);
 		int len = sqlite3_column_bytes(store->fetch, 0);
 
-		ret = at && len == head->bytes && checks_out(at, len, head->checksum);
-		if (ret)
+		/* SQLite has no address for a blob of no bytes. */
+		ret = (at || !len) && len == head->bytes && checks_out(at, len, head->checksum);
+		if (ret && len)
 			buf_add(out, at, (size_t)len);
 	} else if (ret == SQLITE_DONE || ret == SQLITE_CORRUPT) {
 		ret = 0;

@@ -24,6 +24,37 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
 	}
 }
 
+/* What a step failed with: the query's own fault, or the file's. */
+static int step_error(const struct store *store, int code, struct err *err)
+{
+	switch (code & 0xff) {
+	case SQLITE_ERROR:
+	case SQLITE_TOOBIG:
+	case SQLITE_MISMATCH:
+	case SQLITE_CONSTRAINT:
+		return err_set(err, ERR_USAGE, "%s", sqlite3_errmsg(store->db));
+	default:
+		return store_sql_error(store, err);
+	}
+}
+
+/* Bytes that are no text, as SQL spells them. */
+static const char *blob_text(sqlite3_stmt *stmt, int column, struct buf *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *at = sqlite3_column_blob(stmt, column);
+	int len = sqlite3_column_bytes(stmt, column);
+
+	buf_clear(out);
+	buf_text(out, "x'");
+	for (int i = 0; i < len; i++) {
+		buf_char(out, digits[at[i] >> 4]);
+		buf_char(out, digits[at[i] & 15]);
+	}
+	buf_char(out, '\'');
+	return out->at;
+}
+
 static int show_rows(const struct store *store, sqlite3_stmt *stmt, store_sql_row *row, void *arg,
 		     struct err *err)
 {
@@ -31,6 +62,7 @@ static int show_rows(const struct store *store, sqlite3_stmt *stmt, store_sql_ro
 	const char **names = mem_zero((size_t)columns * sizeof(*names));
 	const char **values = mem_zero((size_t)columns * sizeof(*values));
 	bool *numbers = mem_zero((size_t)columns * sizeof(*numbers));
+	struct buf *blobs = mem_zero((size_t)columns * sizeof(*blobs));
 	int ret;
 	int code;
 
@@ -39,17 +71,22 @@ static int show_rows(const struct store *store, sqlite3_stmt *stmt, store_sql_ro
 	ret = columns ? row(arg, columns, names, NULL, NULL) : 0;
 	while (!ret && (code = sqlite3_step(stmt)) != SQLITE_DONE) {
 		if (code != SQLITE_ROW) {
-			ret = store_sql_error(store, err);
+			ret = step_error(store, code, err);
 			break;
 		}
 		for (int i = 0; i < columns; i++) {
 			int type = sqlite3_column_type(stmt, i);
 
 			numbers[i] = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
-			values[i] = (const char *)sqlite3_column_text(stmt, i);
+			values[i] = type == SQLITE_BLOB
+					    ? blob_text(stmt, i, &blobs[i])
+					    : (const char *)sqlite3_column_text(stmt, i);
 		}
 		ret = row(arg, columns, names, values, numbers);
 	}
+	for (int i = 0; i < columns; i++)
+		buf_done(&blobs[i]);
+	free(blobs);
 	free(names);
 	free(values);
 	free(numbers);
@@ -69,6 +106,11 @@ static int query_all(struct store *store, const char *query, store_sql_row *row,
 			return err_set(err, ERR_USAGE, "%s", sqlite3_errmsg(store->db));
 		if (!stmt)
 			break;
+		/* VACUUM asks no authorizer. */
+		if (!sqlite3_stmt_readonly(stmt)) {
+			(void)sqlite3_finalize(stmt);
+			return err_set(err, ERR_USAGE, "not authorized");
+		}
 		ret = show_rows(store, stmt, row, arg, err);
 		(void)sqlite3_finalize(stmt);
 	}
@@ -91,6 +133,9 @@ int store_sql(const char *path, const char *query, store_sql_row *row, void *arg
 	(void)sqlite3_set_authorizer(store->db, authorize, NULL);
 	ret = query_all(store, query, row, arg, err);
 	(void)sqlite3_set_authorizer(store->db, NULL, NULL);
+	if (ret >= 0 && store->damage)
+		ret = err_set(err, ERR_FORMAT, "%s: parts of it are damaged and were left out",
+			      store->path);
 	/* The modules' tables go after the connection that uses them. */
 	store_close(STEAL(store));
 	sql_tables_free(tables);

@@ -109,7 +109,10 @@ static int insert_chunk(struct writer *writer, const struct pack_job *job, struc
 	(void)sqlite3_bind_int64(insert, 6, head->count);
 	(void)sqlite3_bind_int64(insert, 7, head->checksum);
 	(void)sqlite3_bind_int64(insert, 8, head->bytes);
-	(void)sqlite3_bind_blob(insert, 9, job->blob.at, (int)job->blob.len, SQLITE_STATIC);
+	/* Of rows that are zero throughout no column is written; a blob of no
+	 * bytes is no NULL. */
+	(void)sqlite3_bind_blob(insert, 9, job->blob.len ? job->blob.at : "", (int)job->blob.len,
+				SQLITE_STATIC);
 	return store_step_done(writer->store, insert, err);
 }
 

@@ -229,6 +229,37 @@ Test(ncu_csv, every_cut_of_every_layout_reads_what_is_there)
 	}
 }
 
+/* Of every cut: a number is that of the whole file or it is not there. */
+Test(ncu_csv, a_number_that_was_cut_is_no_number)
+{
+	static const char *const whole[] = { RAW, DETAILS };
+	static const char bare[] = "ID,Kernel Name,a__b.sum,c__d.sum\n,,,\n0,k,123,456\n";
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *text = i < 2 ? whole[i] : bare;
+		OWN(counter_sink_freep) struct counter_sink *all = read_text(text);
+
+		for (size_t len = 1; len < strlen(text) - 3; len++) {
+			struct counter_sink *sink = counter_sink_new();
+			OWN(input_closep) struct input *input = input_memory("cut", text, len);
+
+			(void)reader_ncu_csv.read(
+				input, &sink->sink,
+				session_source(sink->sink.session, "ncu_csv", "cut"), NULL);
+			for (size_t k = 0; k < sink->counters.count; k++) {
+				const struct counter *cut = &sink->counters.at[k];
+				const struct counter *full = counter_sink_find(
+					all, cut->launch,
+					session_text(sink->sink.session, cut->name));
+
+				cr_expect(full && (isnan(cut->value) || cut->value == full->value),
+					  "cut %zu at %zu: %g", i, len, cut->value);
+			}
+			counter_sink_free(sink);
+		}
+	}
+}
+
 Test(ncu_csv, a_quote_that_is_never_closed_costs_one_record)
 {
 	OWN(counter_sink_freep)

@@ -100,6 +100,32 @@ Test(smi_query, foreign_and_cut_lines_are_counted)
 	cr_assert(smi_noted(r, "hello, you, there"));
 }
 
+Test(smi_query, a_number_cut_at_the_end_of_the_file_is_not_a_value)
+{
+	static const char apps[] = "gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
+				   "GPU-1, 17, app, 8192 MiB";
+	OWN(record_freep) struct record *whole = smi_read(apps);
+	OWN(record_freep) struct record *bare = smi_read("index, power.draw [W]\n0, 12");
+	OWN(record_freep) struct record *owner = smi_read("index, pid\n0, 17\n0, 1");
+
+	cr_expect_eq(smi_value(whole, 0, METRIC_proc_mem_used_bytes), 8192.0 * 1048576);
+	for (size_t cut = 1; cut < 8; cut++) {
+		char text[sizeof(apps)];
+		OWN(record_freep) struct record *r = NULL;
+		double value;
+
+		memcpy(text, apps, sizeof(apps));
+		text[sizeof(apps) - 1 - cut] = 0;
+		r = smi_read(text);
+		value = smi_value(r, 0, METRIC_proc_mem_used_bytes);
+		cr_expect(value == -1 || value == 8192.0 * 1048576, "cut %zu: %g", cut, value);
+	}
+	cr_expect_eq(smi_value(bare, 0, METRIC_power_w), -1);
+	cr_expect_eq(smi_loss(bare, LOSS_malformed), 1);
+	cr_expect(bare->sink.session->sources.at[0].truncated);
+	cr_expect_eq(owner->samples.count, 1);
+}
+
 Test(smi_query, no_header_is_told_plainly)
 {
 	static const char text[] = "2026/09/01 10:20:30.100, 0, 97 %\n";

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -456,6 +457,33 @@ Test(store, a_cut_or_scribbled_file_gives_what_is_readable_or_one_line, .fini = 
 	cr_assert_gt(opened, 5, "only %d of 60 gave anything", opened);
 }
 
+/* No column is written where all is zero, and a chunk without any still counts. */
+Test(store, rows_of_zeros_come_back, .fini = remove_temp)
+{
+	for (int before = 0; before < 2; before++) {
+		OWN(store_closep) struct store *in = NULL;
+		OWN(store_closep) struct store *out = NULL;
+		struct store_query query = { .kinds = STORE_BIT(STORE_sample) };
+		OWN(store_query_closep) struct store_cursor *cursor = NULL;
+		struct sample nothing = { .lane = 0 };
+		struct store_batch batch;
+		struct err err = { 0 };
+
+		cr_assert_eq(store_create(before ? path : temp_path(), &in, &err), 0);
+		fill_session(store_session(in));
+		/* With and without a blob that was written before it. */
+		if (before)
+			(void)write_ops(in, 10, false);
+		cr_assert_eq(sink_sample(store_sink(in), &nothing, NULL), 0);
+		cr_assert_eq(store_finish(in, &err), 0, "%s", err.line);
+		cr_assert_eq(store_open(path, &out, &err), 0, "%s", err.line);
+		cr_assert_eq(store_query_open(out, &query, &cursor, NULL), 0);
+		cr_assert_eq(store_next(cursor, &batch, NULL), 1);
+		cr_assert_eq(batch.count, 1);
+		cr_assert_eq(store_damage(out), 0);
+	}
+}
+
 static int keep_row(void *arg, int count, const char *const *names, const char *const *values,
 		    const bool *numbers)
 {
@@ -506,11 +534,78 @@ Test(store, sql_joins_kernels_with_their_launches, .fini = remove_temp)
 			       "300|relu|1x1x1|7|10|cudaLaunchKernel|4712|NULL|");
 }
 
+static void forge(const char *sql)
+{
+	struct sqlite3 *db = NULL;
+
+	cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+	cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+	(void)sqlite3_close(db);
+}
+
+Test(store, sql_gives_all_but_damaged_chunks_and_says_so, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	char text[1000] = "";
+	struct err err = { 0 };
+
+	cr_assert_eq(store_create(temp_path(), &in, NULL), 0);
+	fill_session(store_session(in));
+	for (int i = 0; i < 2; i++) {
+		struct op op = { .start_ns = 7 + i, .end_ns = 10 + i, .correlation = 4 };
+
+		cr_assert_eq(sink_op(store_sink(in), &op, NULL), 0);
+		op.lane = 1;
+		cr_assert_eq(sink_op(store_sink(in), &op, NULL), 0);
+	}
+	cr_assert_eq(store_finish(in, NULL), 0);
+	forge("UPDATE chunk SET checksum = checksum + 1 WHERE id = 2");
+	cr_assert_eq(store_sql(path, "SELECT start_ns FROM kernel WHERE correlation = 4", keep_row,
+			       text, &err),
+		     ERR_FORMAT);
+	cr_assert_str_eq(text, "7|8|");
+	cr_assert(strstr(err.line, "left out"), "%s", err.line);
+	text[0] = 0;
+	cr_assert_eq(store_sql(path, "SELECT count(*) FROM lane", keep_row, text, &err), 0);
+	cr_assert_str_eq(text, "2|");
+}
+
+Test(store, tables_that_are_none_are_refused, .fini = remove_temp)
+{
+	static const char *const forged[] = {
+		"ALTER TABLE string RENAME TO s;"
+		"CREATE VIEW string AS WITH RECURSIVE n(id) AS (SELECT 0 UNION ALL SELECT id + 1"
+		" FROM n) SELECT id, 'x' || id AS text FROM n",
+		"DROP TABLE note; CREATE TABLE note(id INTEGER PRIMARY KEY, source INTEGER,"
+		" text INTEGER AS (length(zeroblob(100000000))))",
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		OWN(store_closep) struct store *in = NULL;
+		OWN(store_closep) struct store *out = NULL;
+		struct err err = { 0 };
+
+		cr_assert_eq(store_create(i ? path : temp_path(), &in, NULL), 0);
+		fill_session(store_session(in));
+		cr_assert_eq(store_finish(in, NULL), 0);
+		forge(forged[i]);
+		cr_assert_eq(store_open(path, &out, &err), ERR_FORMAT, "%zu", i);
+		cr_assert(strstr(err.line, "its tables"), "%s", err.line);
+	}
+}
+
 Test(store, sql_only_reads, .fini = remove_temp)
 {
 	static const char *const bad[] = {
-		"ATTACH 'x' AS y",   "DELETE FROM lane",           "PRAGMA user_version=3",
-		"CREATE TABLE t(a)", "SELECT load_extension('x')", "nonsense"
+		"ATTACH 'x' AS y",
+		"DELETE FROM lane",
+		"PRAGMA user_version=3",
+		"CREATE TABLE t(a)",
+		"SELECT load_extension('x')",
+		"nonsense",
+		"VACUUM",
+		"VACUUM INTO 'x'",
+		"EXPLAIN DELETE FROM lane",
 	};
 	OWN(store_closep) struct store *in = NULL;
 	char text[100] = "";
