@@ -255,7 +255,8 @@ static int sql_run(const void *arguments, struct err *err)
 	if (!query.len)
 		buf_text(&query, tables_query);
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
-	if (code == ERR_FORMAT && !import_is_database(args->profile))
+	if (code == ERR_FORMAT && access(args->profile, F_OK) == 0 &&
+	    !import_is_database(args->profile))
 		code = err_set(err, ERR_FORMAT,
 			       "%s: is not a sonde profile; 'sonde import' makes one of it",
 			       args->profile);

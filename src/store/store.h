@@ -8,8 +8,8 @@
  * window and gets chunks, decoded columns only; a whole file is never loaded.
  *
  * Writing: a store is a sink. Events collect in memory, chunks are written
- * when full, when memory is short, and at least every second; each write is a
- * transaction with the session rows it refers to. The file is written in WAL
+ * when full, when memory is short, and with the first event after a second;
+ * each write is a transaction with the session rows it refers to. The file is written in WAL
  * mode as PATH.part (0600, O_NOFOLLOW, on the disk of PATH), and store_finish makes it a single
  * file and renames it to PATH: until then an old PATH stays. A writer that
  * dies leaves PATH.part (and -wal) behind, which store_open_read opens and
@@ -186,7 +186,8 @@ int64_t store_count(struct store *store, enum store_kind kind);
 
 /*
  * SQL over a profile: each kind is a table (kernel, memcpy, runtime, op, ...)
- * with resolved names beside ids, as are the session's tables. Opens read-only
+ * with resolved names beside ids; the session's tables are as they are in the
+ * file, with ids into `string`. Opens read-only
  * by its own connection, also while another process writes the file. `row` is
  * called for the header (values == NULL) and each row; a NULL value is SQL
  * NULL; numbers[i]: the value is an integer or a real, not a text that looks

@@ -44,24 +44,33 @@ static int lock_part(const char *part, int create, int *ret_fd, struct err *err)
 	return err_set(err, ERR_BUSY, "%s: another process is writing it", part);
 }
 
+static void unlink_sides(const char *part)
+{
+	/* A copy is made by the holder of the part alone: one that is still there
+	 * is of a writer that died. */
+	static const char *const sides[] = { "-wal", "-shm", "-copy" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct buf side = { 0 };
+
+		buf_printf(&side, "%s%s", part, sides[i]);
+		(void)unlink(side.at);
+		buf_done(&side);
+	}
+}
+
 /* Hold PATH.part for us alone. A part that nobody holds is what a killed
  * writer left: it makes way. */
 static int take_part(struct writer *writer, struct err *err)
 {
 	const char *part = writer->part;
-	struct buf side = { 0 };
 	int ret = lock_part(part, O_CREAT, &writer->fd, err);
 
 	if (ret < 0)
 		return ret;
 	if (ftruncate(writer->fd, 0) < 0)
 		return err_errno(err, "%s", part);
-	for (int i = 0; i < 2; i++) {
-		buf_clear(&side);
-		buf_printf(&side, "%s%s", part, i ? "-shm" : "-wal");
-		(void)unlink(side.at);
-	}
-	buf_done(&side);
+	unlink_sides(part);
 	return 0;
 }
 
@@ -167,19 +176,6 @@ int store_flush_durably(struct store *store, struct err *err)
 	if (ret >= 0)
 		ret = store_exec(store, "PRAGMA synchronous=NORMAL;", err);
 	return ret;
-}
-
-static void unlink_sides(const char *part)
-{
-	static const char *const sides[] = { "-wal", "-shm" };
-
-	for (size_t i = 0; i < 2; i++) {
-		struct buf side = { 0 };
-
-		buf_printf(&side, "%s%s", part, sides[i]);
-		(void)unlink(side.at);
-		buf_done(&side);
-	}
 }
 
 /* Somebody reads PATH.part, so it can't leave WAL mode: a copy without it takes
@@ -375,6 +371,8 @@ int store_recover(const char *path, struct err *err)
 	}
 	if (ret > 0 && ((fsync(fd) < 0 && errno != EINVAL) || rename(part.at, path) < 0))
 		ret = err_errno(err, "%s", path);
+	if (ret > 0)
+		unlink_sides(part.at);
 	buf_done(&part);
 	return ret == ERR_MISSING ? 0 : ret;
 }

@@ -300,6 +300,60 @@ Test(store, the_second_writer_is_told, .fini = remove_temp)
 	cr_assert_eq(status, 0);
 }
 
+/* Some of the second writers come when the first is about to finish: between its
+ * open and its lock the name may pass to another file. */
+Test(store, writers_that_race_leave_a_whole_profile, .fini = remove_temp)
+{
+	const char *at = temp_path();
+	OWN(store_closep) struct store *out = NULL;
+	struct err err = { 0 };
+	int64_t count;
+
+	for (int child = 0; child < 2; child++) {
+		if (fork())
+			continue;
+		for (int round = 0; round < 40; round++) {
+			struct store *in = NULL;
+			int ret = store_create(at, &in, &err);
+
+			if (ret == ERR_BUSY)
+				continue;
+			if (ret < 0)
+				_exit(1);
+			fill_session(store_session(in));
+			(void)write_ops(in, 10, false);
+			if (store_finish(in, &err) < 0)
+				_exit(2);
+			store_close(in);
+		}
+		_exit(0);
+	}
+	for (int child = 0; child < 2; child++) {
+		int status;
+
+		cr_assert_gt(wait(&status), 0);
+		cr_expect_eq(status, 0, "status %d", status);
+	}
+	cr_assert_eq(store_open(at, &out, &err), 0, "%s", err.line);
+	(void)read_ops(out, &count);
+	cr_assert_eq(count, 10);
+	cr_assert_not(store_was_cut(out));
+}
+
+Test(store, what_a_killed_copy_left_goes_with_the_next_writer, .fini = remove_temp)
+{
+	OWN(store_closep) struct store *in = NULL;
+	char copy[80];
+	int fd;
+
+	(void)snprintf(copy, sizeof(copy), "%s.part-copy", temp_path());
+	fd = open(copy, O_WRONLY | O_CREAT, 0600);
+	cr_assert_geq(fd, 0);
+	(void)close(fd);
+	cr_assert_eq(store_create(path, &in, NULL), 0);
+	cr_assert_eq(access(copy, F_OK), -1);
+}
+
 Test(store, a_reader_does_not_keep_the_writer_from_finishing, .fini = remove_temp)
 {
 	const char *at = temp_path();
