@@ -176,6 +176,7 @@ static struct kernel_fact *fact_of(struct facts *facts, uint32_t key, uint32_t d
 	fact->device = device;
 	fact->share = NAN;
 	fact->coverage = NAN;
+	fact->mean_cycles = fact->sm_mhz = NAN;
 	fact->min_ns = fact->max_ns = fact->mean_ns = FACT_UNKNOWN;
 	fact->launch_idle_ns = FACT_UNKNOWN;
 	return fact;

@@ -118,11 +118,14 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	if (analyze_timeline(store, facts, err) < 0 || analyze_host(store, facts, err) < 0 ||
 	    analyze_faults(store, facts, err) < 0)
 		return err->code;
+	if (analyze_system(store, facts, err) < 0 ||
+	    clock_facts(facts->timeline, store, facts, err) < 0)
+		return err->code;
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
-	if (analyze_system(store, facts, err) < 0 || analyze_counters(store, facts, err) < 0 ||
-	    analyze_overhead(store, facts, err) < 0 || analyze_stalls(store, facts, err) < 0)
+	if (analyze_counters(store, facts, err) < 0 || analyze_overhead(store, facts, err) < 0 ||
+	    analyze_stalls(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
 	analyze_step_marks(facts);
@@ -138,6 +141,7 @@ static void device_done(struct device_fact *fact)
 		VEC_DONE(&fact->steady.idle[i].during);
 	}
 	VEC_DONE(&fact->episodes);
+	VEC_DONE(&fact->held);
 }
 
 static void steps_done(struct step_facts *steps)

@@ -250,6 +250,13 @@ struct twin_fact {
 	int64_t twins;   /* cards of its kind, it included */
 };
 
+/* A kernel that ran while a limit held the clock down. */
+struct held_kernel {
+	uint32_t key;
+	int64_t count, ns;
+	double slower; /* mean then / mean otherwise; NAN too few of either */
+};
+
 struct device_fact {
 	uint32_t device;   /* index into session.devices */
 	bool has_timeline; /* ops were recorded: the next block holds */
@@ -287,8 +294,9 @@ struct device_fact {
 	bool has_system;
 	struct system_facts system;
 	VEC(struct episode) episodes;
-	int64_t process_rounds; /* samplings in which some compute process used the SMs */
-	int64_t shared_rounds;  /* of those, two and more did */
+	VEC(struct held_kernel) held; /* with most time in episodes, longest first */
+	int64_t process_rounds;       /* samplings in which some compute process used the SMs */
+	int64_t shared_rounds;        /* of those, two and more did */
 };
 
 extern const int64_t SMALL_KERNEL_NS;
@@ -374,8 +382,9 @@ struct kernel_fact {
 	double share;                                   /* of the device's kernel_sum_ns */
 	double coverage;                                /* launches found / count */
 	bool collective;
-	int64_t launch_idle_ns; /* idle time before its launches that is IDLE_LAUNCH_RATE */
-	bool has_bound;         /* by counters, or bound by launches in a timeline */
+	double mean_cycles, sm_mhz; /* by the sampled SM clock; NAN */
+	int64_t launch_idle_ns;     /* idle time before its launches that is IDLE_LAUNCH_RATE */
+	bool has_bound;             /* by counters, or bound by launches in a timeline */
 	struct bound_fact bound;
 	/* with counters: */
 	int64_t counter_launches;

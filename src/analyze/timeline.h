@@ -293,6 +293,9 @@ int memory_facts(struct timeline *timeline, struct store *store, struct facts *f
 /* The same of processes that were recorded block by block. */
 int block_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		struct err *err);
+/* After analyze_system. */
+int clock_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		struct err *err);
 void memory_unknown(struct memory_fact *memory, uint32_t device);
 void readback_facts(struct timeline *timeline, struct facts *facts);
 

@@ -145,6 +145,8 @@ void present_json_kernel(const struct facts *facts, const struct kernel_fact *ke
 		put_f64(json, "share", kernel->share);
 		put_f64(json, "coverage", kernel->coverage);
 		put_i64(json, "launch_idle_ns", kernel->launch_idle_ns);
+		put_f64(json, "mean_cycles", kernel->mean_cycles);
+		put_f64(json, "sm_mhz", kernel->sm_mhz);
 	}
 	json_bool(json, "collective", kernel->collective);
 	if (kernel->has_bound)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/i18n.h"
 #include "base/units.h"
 #include "rules/tell.h"
@@ -101,6 +102,32 @@ static int64_t recorded_ns(const struct system_facts *system)
 	return sum_of(system->last_ns - system->first_ns, interval_ns);
 }
 
+/* Which kernels ran meanwhile, and how much longer than otherwise. */
+static void tell_held(const struct facts *facts, struct findings *findings,
+		      const struct device_fact *device, struct finding *finding)
+{
+	struct buf list = { 0 };
+
+	for (size_t i = 0; i < device->held.count; i++) {
+		const struct held_kernel *kernel = &device->held.at[i];
+		const char *name = "";
+		struct unit_text ns;
+
+		if (facts->session && kernel->key < facts->session->keys.count)
+			name = session_text(facts->session,
+					    facts->session->keys.at[kernel->key].name);
+		buf_printf(&list, "%s%.*s (%s", i ? ", " : "", (int)strcspn(name, "("), name,
+			   units_ns(&ns, kernel->ns));
+		if (isfinite(kernel->slower))
+			buf_printf(&list, _(", %.2f x its time otherwise"), kernel->slower);
+		buf_printf(&list, ")");
+	}
+	if (list.len)
+		finding->claim =
+			finding_text(findings, _("%s Meanwhile ran: %s."), finding->claim, list.at);
+	buf_done(&list);
+}
+
 void throttle_complete(const struct facts *facts, struct findings *findings,
 		       const struct device_fact *device, const struct throttle *throttle,
 		       struct finding *finding)
@@ -123,4 +150,5 @@ void throttle_complete(const struct facts *facts, struct findings *findings,
 		finding_impact(finding, 0, throttle->lost_ns, recorded_ns(system));
 	if (throttle->by_plateau)
 		finding->grade = GRADE_LOW;
+	tell_held(facts, findings, device, finding);
 }
