@@ -81,6 +81,20 @@ static void ask(struct run_system *system)
 		system->asked = true;
 }
 
+/* The kernel log is not read beside a run: what NVML tells is all there is. */
+static int push_faults(struct run_system *system, struct err *err)
+{
+	const struct snapshot *snapshot = &system->snapshot;
+	uint32_t source = sampler_source(system->sampler);
+	struct fault fault;
+	int ret = 0;
+
+	for (size_t i = 0; i < snapshot->events.count && ret >= 0; i++)
+		if (board_event_fault(snapshot, &snapshot->events.at[i], &fault))
+			ret = fault_push(system->sink, source, &fault, err);
+	return ret;
+}
+
 int run_system_tick(struct run_system *system, struct err *err)
 {
 	struct err own = { 0 };
@@ -102,7 +116,9 @@ int run_system_tick(struct run_system *system, struct err *err)
 	(void)pace_took(&system->pace, system->snapshot.wall_ns);
 	if (!system->sampler)
 		system->sampler = sampler_new(system->sink, FAST_NS);
-	return sampler_push(system->sampler, &system->snapshot, err);
+	if (sampler_push(system->sampler, &system->snapshot, err) < 0)
+		return err->code;
+	return push_faults(system, err);
 }
 
 const char *run_system_complaint(const struct run_system *system)

@@ -2,8 +2,9 @@
  * run_system.h - samples of the cards beside a run, into the same profile.
  *
  * Fast values (power, clocks, utilisation) ten times a second, SM active and the
- * like, memory and counters once a second, processes every five; less where the
- * driver is slow. A driver that does not answer costs the samples, not the run.
+ * like, memory and counters once a second, processes every five, and the
+ * Xids that NVML tells; less where the driver is slow. A driver that does not
+ * answer costs the samples, not the run.
  */
 #pragma once
 

@@ -18,6 +18,7 @@
 
 #include "base/own.h"
 #include "base/vec.h"
+#include "model/fault.h"
 #include "model/metric.h"
 
 /* Why there is, or is no, value. X(id, word, has a value) */
@@ -113,6 +114,29 @@ struct ring_point {
 	double value;
 };
 
+/* What the driver tells by itself; its own numbers. X(id, bit, in words) */
+#define EVENT_LIST(X)                                             \
+	X(XID, 0x8, "Xid")                                        \
+	X(ECC_DOUBLE, 0x2, "double-bit ECC error")                \
+	X(UNAVAILABLE, 0x4000, "the card is no longer available") \
+	X(RECOVERY, 0x8000, "recovery action changed")
+
+enum event_type {
+#define X(id, bit, words) EVENT_##id = bit,
+	EVENT_LIST(X)
+#undef X
+};
+
+/* It has no time of its own: it happened after since_ns, at the latest at the
+ * snapshot's utc_ns. */
+struct board_event {
+	uint32_t board; /* place in snapshot.boards: a card, also for its MIG instances */
+	uint32_t type;  /* enum event_type */
+	uint64_t data;  /* number of the Xid */
+	int32_t gpu_instance, compute_instance; /* -1 none */
+	int64_t since_ns;                       /* UTC */
+};
+
 /* What a function of the library has cost since the child started. */
 struct call_cost {
 	char name[48];
@@ -131,7 +155,7 @@ struct snapshot {
 	/* Goes up when counters may have started again: driver loaded anew, child
 	 * restarted, a counter seen to go backwards. */
 	uint32_t generation;
-	uint32_t junk_rows;       /* process use rows left out because they can't be true */
+	uint32_t junk_rows;       /* process use rows of this round that can't be true, left out */
 	char driver[32];          /* "580.159.04" */
 	char cuda[16];            /* "13.0": the newest CUDA this driver runs */
 	char nvml[32];            /* version of the library; differs after half an upgrade */
@@ -140,10 +164,17 @@ struct snapshot {
 	VEC(struct board) boards; /* a card before its MIG instances */
 	VEC(struct board_process) processes;
 	VEC(struct ring_point) points;
-	VEC(struct call_cost) costs; /* only with COLLECT_COSTS */
+	VEC(struct board_event) events; /* only with COLLECT_EVENTS; each comes once */
+	VEC(struct call_cost) costs;    /* only with COLLECT_COSTS */
 };
 
 void snapshot_done(struct snapshot *snapshot);
+
+/* The event as a fault, if it is one: an Xid. */
+bool board_event_fault(const struct snapshot *snapshot, const struct board_event *event,
+		       struct fault *ret_fault);
+/* In English, for N_(). */
+const char *board_event_words(uint32_t type);
 
 /* `board`'s value; false if there is none, then *ret_origin says why. NULL is
  * allowed for either. */

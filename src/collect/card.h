@@ -28,6 +28,8 @@ struct card_counter {
 	int64_t time_ns;
 };
 
+enum card_listening { CARD_UNASKED, CARD_LISTENS, CARD_DEAF };
+
 struct card {
 	struct nvml_device *device; /* NULL: asleep or lost since we look */
 	struct nvml_device *owner;  /* of a MIG instance: the card's */
@@ -43,13 +45,18 @@ struct card {
 		int64_t time_ns;
 		double total;
 		struct card_counter wide; /* drivers whose counters have 64 bits */
+		bool has_measured;        /* drivers without counters: bytes a second */
+		double measured;
 	} pcie[CARD_PCIE];
-	uint32_t pcie_asked;  /* bit per direction, in this round */
-	bool pcie_again;      /* read once more at the end of the round */
-	bool thermal_grew;    /* found in this round, since the one before that looked */
-	int64_t health_ns;    /* when last asked; 0 never */
-	struct sample health; /* what it said */
+	int64_t pcie_measured_ns; /* 0 never */
+	uint32_t pcie_asked;      /* bit per direction, in this round */
+	bool pcie_again;          /* read once more at the end of the round */
+	bool thermal_grew;        /* found in this round, since the one before that looked */
+	int64_t health_ns;        /* when last asked; 0 never */
+	struct sample health;     /* what it said */
 	uint8_t health_origin[METRIC_COUNT];
+	enum card_listening listening; /* for events */
+	bool struck;                   /* by one in this round */
 	int64_t rare_ns;
 	int64_t ring_read_ns[CARD_RINGS];
 	uint64_t ring_seen_us[CARD_RINGS];
@@ -70,11 +77,15 @@ struct cards {
 	bool wake;        /* ask cards that sleep */
 	bool all;         /* card_find's */
 	int64_t now_ns, utc_ns;
-	int64_t waited_ns;   /* in this round, between two readings */
-	int64_t found_ns;    /* when card_find last ran; 0 never */
-	uint32_t generation; /* counters that went backwards */
-	bool restart;        /* the library should be opened anew */
-	uint32_t junk_rows;
+	int64_t waited_ns;        /* in this round, between two readings */
+	int64_t found_ns;         /* when card_find last ran; 0 never */
+	uint32_t generation;      /* counters that went backwards */
+	bool restart;             /* the library should be opened anew */
+	uint32_t junk_rows;       /* of this round */
+	int64_t pcie_measured_ns; /* round in which a card's turn was; 0 never */
+	struct nvml_event_set *events;
+	bool no_events;
+	int64_t events_ns;   /* UTC of the last look; 0 never */
 	VEC(struct card) at; /* a card before its MIG instances; same places as the boards */
 	struct nvml_gpm_metrics *gpm; /* scratch, made once */
 	void *list;                   /* scratch for lists */
@@ -102,6 +113,13 @@ void card_ask_rings(struct cards *cards, uint32_t place, struct snapshot *snapsh
 void card_ask_energy(struct cards *cards, struct card *card, const struct snapshot *snapshot,
 		     uint32_t place);
 void card_ask_processes(struct cards *cards, uint32_t place, struct snapshot *snapshot);
+/* Of all cards: what happened since the last look. First in a round. */
+void card_ask_events(struct cards *cards, struct snapshot *snapshot);
+
+/* Name and UUID from /proc, by bus address. */
+void card_read_proc(const struct cards *cards, struct board *board);
+/* Addresses and names of cards that the library lists and does not know. */
+void card_name_lost(struct cards *cards);
 
 /* The answer to a question: a value, or from `status` the reason for none. Also
  * marks the card as lost when the status says so. */

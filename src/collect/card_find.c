@@ -100,32 +100,6 @@ static void clear_facts(struct board *board)
 	board->virtualization = board->ecc_mode = board->recovery_action = -1;
 }
 
-/* "Model: \t NVIDIA H200" and "GPU UUID: \t GPU-..." of a card that sleeps. */
-static void read_proc(const struct cards *cards, struct board *board)
-{
-	char path[512], line[256];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus/%s/information", cards->root,
-		       board->pci_bus);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		struct str rest = str_of(line);
-		struct str key = str_trim(str_cut(&rest, ':'));
-		struct str value = str_trim(rest);
-
-		if (str_is(key, "Model"))
-			(void)snprintf(board->name, sizeof(board->name), "%.*s", (int)value.len,
-				       value.at);
-		else if (str_is(key, "GPU UUID") && value.len && value.at[value.len - 1] != '?')
-			(void)snprintf(board->uuid, sizeof(board->uuid), "%.*s", (int)value.len,
-				       value.at);
-	}
-	(void)fclose(file);
-}
-
 static void read_sys(const struct cards *cards, struct board *board)
 {
 	char line[32];
@@ -300,7 +274,7 @@ static void add_card(struct cards *cards, uint32_t index, const char *bus, struc
 		memcpy(card->facts.pci_bus, bus, strlen(bus) + 1);
 	if (asleep) {
 		card->facts.state = BOARD_ASLEEP;
-		read_proc(cards, &card->facts);
+		card_read_proc(cards, &card->facts);
 		read_sys(cards, &card->facts);
 		return;
 	}
@@ -349,6 +323,7 @@ int card_find(struct cards *cards, bool all)
 	for (size_t i = 0; i < old_count; i++)
 		free_samples(cards, &old[i]);
 	free(old);
+	card_name_lost(cards);
 	cards->found_ns = cards->now_ns;
 	return 0;
 }
@@ -360,6 +335,8 @@ void cards_done(struct cards *cards)
 	VEC_DONE(&cards->at);
 	free(cards->gpm);
 	free(cards->list);
+	if (cards->events)
+		(void)NVML(&cards->nvml, nvmlEventSetFree, cards->events);
 	nvml_close(&cards->nvml);
 	*cards = (struct cards){ 0 };
 }
@@ -370,4 +347,5 @@ void card_begin(struct card *card)
 	card->pcie_asked = 0;
 	card->pcie_again = false;
 	card->thermal_grew = false;
+	card->struck = false;
 }

@@ -4,6 +4,10 @@
  * in it, or if GPM, which has a rate of its own, says how often. Else the counters
  * are read twice within the round: that gives the rate of these milliseconds, and
  * no total.
+ *
+ * Drivers before R555 have no such counters, only a call that blocks for the 20
+ * ms that it measures, for each direction: it is made for one card a round, and
+ * what it gave is repeated until the card's turn comes again.
  */
 #include "collect/card.h"
 
@@ -14,13 +18,15 @@
 enum { PCIE_BIT = 60 }; /* of unanswered[1], between fields and rings */
 
 static const double WRAP = 4294967296.0;
+static const int64_t MEASURE_EVERY_NS = INT64_C(10) * 1000000000;
 
 static const struct {
 	uint32_t id;
 	enum metric total, rate, gpm;
+	uint32_t counter; /* of nvmlDeviceGetPcieThroughput */
 } directions[CARD_PCIE] = {
-	{ 198, METRIC_pcie_rx_bytes, METRIC_pcie_rx_bytes_s, METRIC_gpm_pcie_rx_bytes_s },
-	{ 197, METRIC_pcie_tx_bytes, METRIC_pcie_tx_bytes_s, METRIC_gpm_pcie_tx_bytes_s },
+	{ 198, METRIC_pcie_rx_bytes, METRIC_pcie_rx_bytes_s, METRIC_gpm_pcie_rx_bytes_s, 1 },
+	{ 197, METRIC_pcie_tx_bytes, METRIC_pcie_tx_bytes_s, METRIC_gpm_pcie_tx_bytes_s, 0 },
 };
 
 /* Bytes a second that the link can carry one way, before any overhead. */
@@ -118,6 +124,50 @@ static void put(struct cards *cards, struct card *card, int d, const struct nvml
 			   (double)answer->value.u64);
 }
 
+static void measure(struct cards *cards, struct card *card)
+{
+	const enum nvml_call call = NVML_CALL_nvmlDeviceGetPcieThroughput;
+	int64_t start_ns;
+
+	if (cards->pcie_measured_ns == cards->now_ns ||
+	    (card->pcie_measured_ns && cards->now_ns - card->pcie_measured_ns < MEASURE_EVERY_NS))
+		return;
+	cards->pcie_measured_ns = card->pcie_measured_ns = cards->now_ns;
+	start_ns = nvml_clock_ns();
+	for (int d = 0; d < CARD_PCIE && card->board.state != BOARD_LOST; d++) {
+		uint32_t kib_s = 0;
+		int status = NVML(&cards->nvml, nvmlDeviceGetPcieThroughput, card->device,
+				  directions[d].counter, &kib_s);
+
+		card_answer(cards, card, directions[d].rate, call, status, kib_s * 1024.0);
+		card->pcie[d].has_measured = !status;
+		card->pcie[d].measured = kib_s * 1024.0;
+		if (card_is_final(status)) {
+			card->pcie_measured_ns = INT64_MAX / 2;
+			break;
+		}
+	}
+	/* It sleeps; that the driver is slow is another matter. */
+	cards->waited_ns += nvml_clock_ns() - start_ns;
+}
+
+/* Rates without counters. */
+static void put_measured(struct cards *cards, struct card *card)
+{
+	measure(cards, card);
+	for (int d = 0; d < CARD_PCIE; d++) {
+		enum metric rate = directions[d].rate;
+
+		if (!(card->pcie_asked >> d & 1))
+			continue;
+		card->board.origin[rate] = card->why[rate];
+		if (card->pcie[d].has_measured)
+			sample_set(&card->board.sample, rate, card->pcie[d].measured);
+		else if (!card->pcie_measured_ns)
+			card->board.origin[rate] = ORIGIN_PENDING;
+	}
+}
+
 void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
 {
 	struct nvml_field answers[CARD_PCIE];
@@ -137,7 +187,7 @@ void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
 		if (!(card->pcie_asked >> d & 1))
 			continue;
 		if (skip) {
-			card->board.origin[total] = card->board.origin[rate] = card->why[total];
+			card->board.origin[total] = card->why[total];
 			continue;
 		}
 		if (!status)
@@ -152,6 +202,8 @@ void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
 		}
 		put(cards, card, d, &answers[d], time_ns);
 	}
+	if (card->unanswered[1] >> PCIE_BIT & 1)
+		put_measured(cards, card);
 }
 
 void card_put_pcie(struct card *card)

@@ -59,6 +59,7 @@ static bool send_answer(int fd, struct answer *answer)
 		{ snapshot->processes.at,
 		  snapshot->processes.count * sizeof(*snapshot->processes.at) },
 		{ snapshot->points.at, snapshot->points.count * sizeof(*snapshot->points.at) },
+		{ snapshot->events.at, snapshot->events.count * sizeof(*snapshot->events.at) },
 		{ snapshot->costs.at, snapshot->costs.count * sizeof(*snapshot->costs.at) },
 	};
 
@@ -105,9 +106,9 @@ static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
 	struct card *card = &cards->at.at[place];
 	struct board *board = &card->board;
 
-	if (groups & COLLECT_HEALTH)
+	if (groups & COLLECT_HEALTH || card->struck)
 		groups &= ~(uint32_t)COLLECT_ERRORS;
-	if (board->state == BOARD_OK && groups & COLLECT_HEALTH)
+	if (board->state == BOARD_OK && (groups & COLLECT_HEALTH || card->struck))
 		ask_health(cards, card);
 	if (board->state == BOARD_OK)
 		card_ask_values(cards, card, groups & VALUES);
@@ -132,13 +133,22 @@ static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
 static void ask_again(struct cards *cards)
 {
 	bool any = false;
-	int64_t left_ns = cards->now_ns + WINDOW_NS - clock_ns(CLOCK_MONOTONIC);
+	int64_t left_ns, last_ns = 0;
 
-	for (size_t i = 0; i < cards->at.count; i++)
-		any |= cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK;
+	for (size_t i = 0; i < cards->at.count; i++) {
+		const struct card *card = &cards->at.at[i];
+
+		if (!card->pcie_again || card->board.state != BOARD_OK)
+			continue;
+		any = true;
+		for (int d = 0; d < CARD_PCIE; d++)
+			if (card->pcie[d].time_ns > last_ns)
+				last_ns = card->pcie[d].time_ns;
+	}
+	left_ns = last_ns + WINDOW_NS - clock_ns(CLOCK_MONOTONIC);
 	if (any && left_ns > 0) {
 		(void)nanosleep(&(struct timespec){ 0, (long)left_ns }, NULL);
-		cards->waited_ns = left_ns;
+		cards->waited_ns += left_ns;
 	}
 	for (size_t i = 0; any && i < cards->at.count; i++)
 		if (cards->at.at[i].pcie_again && cards->at.at[i].board.state == BOARD_OK)
@@ -227,6 +237,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 	cards->waited_ns = 0;
 	cards->nvml.calls = 0;
 	cards->nvml.slowest_ns = 0;
+	cards->junk_rows = 0;
 	snapshot->utc_ns = cards->utc_ns;
 	snapshot->monotonic_ns = cards->now_ns;
 	snapshot->groups = groups;
@@ -242,6 +253,8 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 	}
 	for (uint32_t i = 0; i < cards->at.count; i++)
 		card_begin(&cards->at.at[i]);
+	if (groups & COLLECT_EVENTS)
+		card_ask_events(cards, snapshot);
 	for (uint32_t i = 0; i < cards->at.count; i++)
 		ask_board(cards, i, groups, snapshot);
 	ask_again(cards);
@@ -273,8 +286,10 @@ static void clear_answer(struct answer *answer)
 	kept.boards = snapshot->boards;
 	kept.processes = snapshot->processes;
 	kept.points = snapshot->points;
+	kept.events = snapshot->events;
 	kept.costs = snapshot->costs;
-	kept.boards.count = kept.processes.count = kept.points.count = kept.costs.count = 0;
+	kept.boards.count = kept.processes.count = kept.points.count = 0;
+	kept.events.count = kept.costs.count = 0;
 	memset(answer, 0, sizeof(*answer));
 	*snapshot = kept;
 }

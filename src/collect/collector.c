@@ -303,8 +303,10 @@ static void take_scalars(struct snapshot *to, const struct snapshot *from)
 	to->boards = kept.boards;
 	to->processes = kept.processes;
 	to->points = kept.points;
+	to->events = kept.events;
 	to->costs = kept.costs;
-	to->boards.count = to->processes.count = to->points.count = to->costs.count = 0;
+	to->boards.count = to->processes.count = to->points.count = 0;
+	to->events.count = to->costs.count = 0;
 }
 
 static int receive_answer(struct collector *collector)
@@ -323,6 +325,8 @@ static int receive_answer(struct collector *collector)
 		ret = RECEIVE(collector, &to->processes, from->processes.count, PROCESSES_MAX);
 	if (!ret)
 		ret = RECEIVE(collector, &to->points, from->points.count, POINTS_MAX);
+	if (!ret)
+		ret = RECEIVE(collector, &to->events, from->events.count, EVENTS_MAX);
 	if (!ret)
 		ret = RECEIVE(collector, &to->costs, from->costs.count, COSTS_MAX);
 	return ret;
@@ -369,6 +373,11 @@ static void remember_cards(struct collector *collector, struct snapshot *snapsho
 			continue;
 		if (!known)
 			known = VEC_ADD(&collector->known);
+		/* Of a card lost before this child asked, /proc tells name and UUID. */
+		if (board->uuid[0] && !board->cc_major) {
+			board->cc_major = known->cc_major;
+			board->cc_minor = known->cc_minor;
+		}
 		if (board->uuid[0]) {
 			*known = *board;
 			continue;

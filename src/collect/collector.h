@@ -54,7 +54,8 @@ enum collect_group {
 	COLLECT_MEMORY = 1 << 9,   /* of the card: 0.1 ms at rest, 0.4 ms while it is allocated */
 	COLLECT_THERMAL = 1 << 10, /* time in thermal slowdown and under the power brake: 0.4 ms */
 	/* PCIe bytes and their rate by counter: 0.4 ms; twice that and 10 ms of
-	 * waiting where only GPM could tell how often it wrapped, and is not asked. */
+	 * waiting where only GPM could tell how often it wrapped, and is not asked. Drivers before
+	 * R555 have no counter: 40 ms of waiting, for one card a round, each every 10 s. */
 	COLLECT_PCIE = 1 << 11,
 	COLLECT_PCIE_ELSE = 1 << 12, /* the same, of cards where GPM, asked too, does not tell */
 	COLLECT_PIPES = 1 << 13,     /* with GPM: what it can tell beside: 1 ms */
@@ -66,6 +67,9 @@ enum collect_group {
 	COLLECT_ERRORS = 1 << 15,
 	COLLECT_PCIE_RX = 1 << 16,
 	COLLECT_PCIE_TX = 1 << 17,
+	/* What the driver tells by itself since the round before, from the first one on
+	 * that asks for it: Xids; one call. */
+	COLLECT_EVENTS = 1 << 18,
 	COLLECT_DMON = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ROW | COLLECT_ERRORS |
 		       COLLECT_THERMAL | COLLECT_PCIE_RX | COLLECT_PCIE_TX,
 	/* All but the costs. */

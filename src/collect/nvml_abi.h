@@ -37,6 +37,7 @@ enum nvml_status {
 
 struct nvml_device;     /* opaque */
 struct nvml_gpm_sample; /* opaque */
+struct nvml_event_set;  /* opaque */
 
 #define NVML_VERSION(type, n) ((uint32_t)sizeof(type) | (uint32_t)(n) << 24)
 
@@ -165,7 +166,15 @@ struct nvml_gpm_support {
 	uint32_t supported;
 };
 
+struct nvml_event { /* nvmlEventData_t */
+	struct nvml_device *device;
+	uint64_t type;                           /* one bit */
+	uint64_t data;                           /* of an Xid its number */
+	uint32_t gpu_instance, compute_instance; /* all ones: none; _v2 only */
+};
+
 #define NVML_DEVICE struct nvml_device *
+#define NVML_EVENTS struct nvml_event_set *
 
 /*
  * X(name, arguments). All return enum nvml_status as int. Only the first four
@@ -245,7 +254,14 @@ struct nvml_gpm_support {
 	X(nvmlGpmSampleFree, (struct nvml_gpm_sample *))                                       \
 	X(nvmlGpmSampleGet, (NVML_DEVICE, struct nvml_gpm_sample *))                           \
 	X(nvmlGpmMigSampleGet, (NVML_DEVICE, uint32_t, struct nvml_gpm_sample *))              \
-	X(nvmlGpmMetricsGet, (struct nvml_gpm_metrics *))
+	X(nvmlGpmMetricsGet, (struct nvml_gpm_metrics *))                                      \
+	X(nvmlDeviceGetPcieThroughput, (NVML_DEVICE, uint32_t, uint32_t *))                    \
+	X(nvmlDeviceGetSupportedEventTypes, (NVML_DEVICE, uint64_t *))                         \
+	X(nvmlDeviceRegisterEvents, (NVML_DEVICE, uint64_t, NVML_EVENTS))                      \
+	X(nvmlEventSetCreate, (NVML_EVENTS *))                                                 \
+	X(nvmlEventSetWait_v2, (NVML_EVENTS, struct nvml_event *, uint32_t))                   \
+	X(nvmlEventSetWait, (NVML_EVENTS, struct nvml_event *, uint32_t))                      \
+	X(nvmlEventSetFree, (NVML_EVENTS))
 
 enum { NVML_CALLS_REQUIRED = 4 }; /* the first of the list */
 

@@ -176,6 +176,17 @@ static int push_state(struct sampler *sampler, struct seen *seen, const struct b
 	return push_mark(sampler, MARK_TEXT, seen->lane, time_ns, words[board->state], detail, err);
 }
 
+/* An Xid is a fault, and whoever hears of those from more than one source pushes
+ * it; what else the driver tells is a mark. */
+static int push_event(struct sampler *sampler, const struct snapshot *snapshot,
+		      const struct board_event *event, struct err *err)
+{
+	if (event->type == EVENT_XID || event->board >= snapshot->boards.count)
+		return 0;
+	return push_mark(sampler, MARK_TEXT, see(sampler, &snapshot->boards.at[event->board])->lane,
+			 snapshot->utc_ns, board_event_words(event->type), "", err);
+}
+
 /* Why metrics are absent or come from elsewhere, once for a board. */
 static void put_origins(struct sampler *sampler, struct seen *seen, const struct board *board)
 {
@@ -206,6 +217,7 @@ static int push_board(struct sampler *sampler, const struct snapshot *snapshot,
 {
 	struct seen *seen = see(sampler, board);
 	struct sample sample = board->sample;
+	double mhz;
 	int ret = push_state(sampler, seen, board, snapshot->utc_ns, err);
 
 	if (ret < 0 || board->state == BOARD_GONE)
@@ -217,6 +229,10 @@ static int push_board(struct sampler *sampler, const struct snapshot *snapshot,
 		put_origins(sampler, seen, board);
 	if (!sample.have[0] && !sample.have[1])
 		return 0;
+	/* Asked with health, that is seldom: beside the SM clock of each round, which
+	 * runs with it, one old value would pass for the whole recording. */
+	if (sample_get(&sample, METRIC_sm_mhz, &mhz))
+		sample.have[METRIC_graphics_mhz / 64] &= ~((uint64_t)1 << METRIC_graphics_mhz % 64);
 	sample.lane = seen->lane;
 	sample.time_ns = snapshot->utc_ns;
 	return sink_sample(sampler->sink, &sample, err);
@@ -284,6 +300,8 @@ int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struc
 	for (size_t i = 0; i < snapshot->processes.count && ret >= 0; i++)
 		if (snapshot->processes.at[i].board < snapshot->boards.count)
 			ret = push_process(sampler, snapshot, &snapshot->processes.at[i], err);
+	for (size_t i = 0; i < snapshot->events.count && ret >= 0; i++)
+		ret = push_event(sampler, snapshot, &snapshot->events.at[i], err);
 	sampler->has_generation = true;
 	sampler->generation = snapshot->generation;
 	return ret < 0 ? ret : 0;

@@ -5,7 +5,8 @@
  * for each board and a LANE_PROCESS lane for each process on it, envs (driver,
  * cuda, origins that are not the usual), samples, and marks: MARK_THROTTLE
  * where the clock reasons of a board changed, MARK_TEXT where a board was lost,
- * came back, or its counters started again. Times are UTC ns.
+ * came back, its counters started again, or the driver told something that is
+ * no Xid (those are the caller's: board_event_fault). Times are UTC ns.
  *
  * Names of processes are not its business: whoever knows them (proc.h) completes
  * session->processes rows of this source.

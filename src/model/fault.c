@@ -207,7 +207,8 @@ bool fault_known(struct fault_memory *memory, const struct fault *fault)
 		    row->origins >> fault->origin & 1 || strcmp(row->pci, fault->pci) != 0)
 			continue;
 		if (__builtin_sub_overflow(row->time_ns, fault->time_ns, &apart) ||
-		    apart > FAULT_SAME_NS || apart < -FAULT_SAME_NS)
+		    apart > FAULT_SAME_NS + row->early_ns ||
+		    apart < -FAULT_SAME_NS - fault->early_ns)
 			continue;
 		/* One fault of the other source stands for one of ours. */
 		row->origins |= 1u << fault->origin;
@@ -217,6 +218,7 @@ bool fault_known(struct fault_memory *memory, const struct fault *fault)
 	*row = (struct fault_memory_row){ .kind = fault->kind,
 					  .number = fault->number,
 					  .time_ns = fault->time_ns,
+					  .early_ns = fault->early_ns,
 					  .origins = 1u << fault->origin };
 	memcpy(row->pci, fault->pci, sizeof(row->pci));
 	return false;

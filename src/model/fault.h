@@ -84,7 +84,8 @@ struct fault {
 	enum fault_origin origin;
 	bool has_time; /* else time_ns is that of the line before it that had one */
 	int64_t time_ns;
-	uint32_t have; /* FAULT_HAS */
+	int64_t early_ns; /* it may have happened so much before time_ns; not in the profile */
+	uint32_t have;    /* FAULT_HAS */
 #define X(id, name, field) int64_t field;
 	FAULT_NUMBER_LIST(X)
 #undef X
@@ -131,7 +132,7 @@ enum { FAULT_MEMORY = 64 };
 struct fault_memory {
 	struct fault_memory_row {
 		enum fault_kind kind;
-		int64_t number, time_ns;
+		int64_t number, time_ns, early_ns;
 		char pci[24];
 		uint32_t origins; /* bits */
 	} at[FAULT_MEMORY];
@@ -139,7 +140,8 @@ struct fault_memory {
 };
 
 /* Remember `fault` (time_ns must be on one clock for all of them). True: an
- * other source told the same fault within FAULT_SAME_NS, so this is no new
- * one. What one source repeats is never taken for the same. */
+ * other source told the same fault within FAULT_SAME_NS and what early_ns of
+ * either leaves open, so this is no new one. What one source repeats is never taken for the same.
+ */
 bool fault_known(struct fault_memory *memory, const struct fault *fault);
 extern const int64_t FAULT_SAME_NS;

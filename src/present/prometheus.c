@@ -65,8 +65,7 @@ static void put_snapshot(struct prom *prom, const struct snapshot *snapshot)
 		"Rows of process use that can't be true and were left out.", snapshot->junk_rows);
 }
 
-static void put_own(struct prom *prom, const struct prometheus_own *own,
-		    const struct snapshot *snap)
+static void put_own(struct prom *prom, const struct prometheus_own *own)
 {
 	if (own->start_utc_ns)
 		put_one(prom, "sonde_self_start_timestamp_seconds", PROM_GAUGE,
@@ -80,8 +79,9 @@ static void put_own(struct prom *prom, const struct prometheus_own *own,
 		    "Memory of this exporter and of its helper.");
 	if (own->rss_bytes)
 		prom_sample_with(prom, NULL, "process", "sonde", (double)own->rss_bytes);
-	if (snap && snap->rss_bytes)
-		prom_sample_with(prom, NULL, "process", "collector", (double)snap->rss_bytes);
+	if (own->collector_rss_bytes)
+		prom_sample_with(prom, NULL, "process", "collector",
+				 (double)own->collector_rss_bytes);
 	put_one(prom, "sonde_self_snapshots", PROM_COUNTER, "Snapshots taken.",
 		(double)own->snapshots);
 	put_one(prom, "sonde_self_snapshot_failures", PROM_COUNTER, "Rounds that gave none.",
@@ -204,6 +204,6 @@ void prometheus_write(const struct prometheus_input *input, const struct prometh
 	put_faults(&prom, input);
 	if (input->snapshot)
 		put_snapshot(&prom, input->snapshot);
-	put_own(&prom, &input->own, input->snapshot);
+	put_own(&prom, &input->own);
 	prom_end(&prom);
 }

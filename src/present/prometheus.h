@@ -30,6 +30,7 @@ struct prometheus_own {
 	int64_t start_utc_ns;         /* 0 unknown */
 	int64_t cpu_ns;               /* of this process and of its helpers so far */
 	int64_t rss_bytes;            /* of this process; 0 unknown */
+	int64_t collector_rss_bytes;  /* of the one that asks the driver */
 	int64_t interval_ns;          /* between snapshots, as it is now; 0 unknown */
 	uint64_t snapshots, failures; /* rounds that gave one, that gave none */
 	uint64_t collectors, hung;    /* helper processes started, lost to a driver call */

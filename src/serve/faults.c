@@ -8,6 +8,9 @@
 #include "collect/kernel_log.h"
 
 static const int64_t FILE_NS = 1000000000;
+/* So long the kernel log has to tell what NVML has told: a file gets its lines
+ * from a daemon that may collect them for a second. */
+static const int64_t WAIT_NS = 1500000000;
 /* Cards times the Xids there are would be more, but not in one life. */
 enum { XIDS_MAX = 512 };
 
@@ -15,6 +18,13 @@ struct faults {
 	struct kernel_log *log;
 	int64_t next_ns;
 	VEC(struct prometheus_xid) xids;
+	/* Of NVML, in order of their time. */
+	VEC(struct waiting {
+		struct fault fault;
+		int64_t due_ns;
+	})
+	waiting;
+	struct fault_memory memory;
 	void (*tell)(void *arg, const char *line);
 	void *arg;
 };
@@ -32,7 +42,6 @@ struct faults *faults_open(const char *file, void (*tell)(void *arg, const char 
 	if (kernel_log_open(&opts, &faults->log, &err) < 0) {
 		(void)err_context(&err, "goes on without the kernel log");
 		tell(arg, err.line);
-		return NULL;
 	}
 	return STEAL(faults);
 }
@@ -43,6 +52,7 @@ void faults_close(struct faults *faults)
 		return;
 	kernel_log_close(faults->log);
 	VEC_DONE(&faults->xids);
+	VEC_DONE(&faults->waiting);
 	free(faults);
 }
 
@@ -75,18 +85,29 @@ static void count(struct faults *faults, const struct fault *fault)
 	xid->last_utc_ns = fault->time_ns;
 }
 
-bool faults_take(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
+void faults_add(struct faults *faults, const struct fault *fault, int64_t monotonic_ns)
+{
+	*VEC_ADD(&faults->waiting) =
+		(struct waiting){ *fault, monotonic_ns + (faults->log ? WAIT_NS : 0) };
+}
+
+int64_t faults_due(const struct faults *faults)
+{
+	return faults->waiting.count ? faults->waiting.at[0].due_ns : INT64_MAX;
+}
+
+/* The next of the log. */
+static bool take_log(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
 {
 	struct err err = { 0 };
 	int got;
 
-	if (!faults->log || (faults_fd(faults) < 0 && monotonic_ns < faults->next_ns))
+	if (!faults->log || (faults_fd(faults) < 0 && monotonic_ns < faults->next_ns &&
+			     monotonic_ns < faults_due(faults)))
 		return false;
-	got = kernel_log_take(faults->log, ret, &err);
-	if (got > 0) {
-		count(faults, ret);
-		return true;
-	}
+	while ((got = kernel_log_take(faults->log, ret, &err)) > 0)
+		if (!fault_known(&faults->memory, ret))
+			return true;
 	if (got < 0) {
 		(void)err_context(&err, "goes on without the kernel log");
 		faults->tell(faults->arg, err.line);
@@ -94,6 +115,28 @@ bool faults_take(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
 	}
 	faults->next_ns = monotonic_ns + FILE_NS;
 	return false;
+}
+
+/* The next of NVML that the log has not told. */
+static bool take_waiting(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
+{
+	while (faults->waiting.count && faults->waiting.at[0].due_ns <= monotonic_ns) {
+		*ret = faults->waiting.at[0].fault;
+		faults->waiting.count--;
+		memmove(faults->waiting.at, faults->waiting.at + 1,
+			faults->waiting.count * sizeof(*faults->waiting.at));
+		if (!fault_known(&faults->memory, ret))
+			return true;
+	}
+	return false;
+}
+
+bool faults_take(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
+{
+	if (!take_log(faults, monotonic_ns, ret) && !take_waiting(faults, monotonic_ns, ret))
+		return false;
+	count(faults, ret);
+	return true;
 }
 
 const struct prometheus_xid *faults_xids(const struct faults *faults, size_t *ret_count)

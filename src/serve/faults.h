@@ -1,8 +1,10 @@
 /*
- * faults.h - the kernel log in the monitor's loop: faults for the recording, the
- * flight recorder and the counts that metrics show.
+ * faults.h - the kernel log and the driver's events in the monitor's loop: faults
+ * for the recording, the flight recorder and the counts that metrics show.
  *
- * A log that can't be read is told in a line, and the monitor goes on without.
+ * A log that can't be read is told in a line, and the monitor goes on with what
+ * NVML tells. Where both tell of a fault it comes once, as the log has it, which
+ * knows the process and the words: so an event of NVML waits for the log first.
  */
 #pragma once
 
@@ -12,14 +14,19 @@
 
 struct faults;
 
-/* `file`: follow this one; NULL: /dev/kmsg, then the usual files. NULL if there is
- * none to read: `tell` got the reason. */
+/* `file`: follow this one; NULL: /dev/kmsg, then the usual files. If there is none
+ * to read, `tell` gets the reason. */
 struct faults *faults_open(const char *file, void (*tell)(void *arg, const char *line), void *arg);
 void faults_close(struct faults *faults);
 DEFINE_OWNED(faults, faults_close);
 
+/* What NVML told. */
+void faults_add(struct faults *faults, const struct fault *fault, int64_t monotonic_ns);
+
 /* Readable when there is more; -1: ask once a second. */
 int faults_fd(const struct faults *faults);
+/* When there is one without that; INT64_MAX: never. */
+int64_t faults_due(const struct faults *faults);
 /* The next one. False: none now. A file is looked at once a second. */
 bool faults_take(struct faults *faults, int64_t monotonic_ns, struct fault *ret);
 

@@ -43,7 +43,7 @@ struct monitor {
 	size_t named;            /* processes of that file that have been named */
 	struct names *names;
 	struct black_box *box;
-	struct faults *faults; /* NULL: no kernel log */
+	struct faults *faults; /* NULL: nobody wants them */
 	struct ticker *ticker;
 	struct buf lines;
 	struct exporter *exporter;
@@ -106,11 +106,15 @@ static void see_child(struct monitor *monitor, int64_t now_ns)
 		monitor->child_cpu_ns = clock_ns(clock);
 }
 
-static int64_t own_rss(void)
+/* 0: unknown. */
+static int64_t rss_of(pid_t pid)
 {
-	OWN(own_fclosep) FILE *file = fopen("/proc/self/statm", "re");
+	char path[64];
+	OWN(own_fclosep) FILE *file = NULL;
 	long long size, resident;
 
+	(void)snprintf(path, sizeof(path), "/proc/%ld/statm", (long)pid);
+	file = fopen(path, "re");
 	if (!file || fscanf(file, "%lld %lld", &size, &resident) != 2)
 		return 0;
 	return resident * sysconf(_SC_PAGESIZE);
@@ -140,7 +144,9 @@ static void current(void *arg, struct prometheus_input *ret)
 	ret->own.start_utc_ns = monitor->start_utc_ns;
 	ret->own.cpu_ns =
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + monitor->child_cpu_ns + monitor->dead_cpu_ns;
-	ret->own.rss_bytes = own_rss();
+	ret->own.rss_bytes = rss_of(getpid());
+	if (collector_pid(monitor->collector) > 0)
+		ret->own.collector_rss_bytes = rss_of(collector_pid(monitor->collector));
 	ret->own.interval_ns = interval_ns;
 	ret->own.snapshots = (uint64_t)monitor->cost.snapshots;
 	ret->own.failures = (uint64_t)monitor->failures;
@@ -216,6 +222,17 @@ static void give_way(struct monitor *monitor)
 	     pace_level(&monitor->pace) ? ", without processes" : "");
 }
 
+/* The driver's Xids; the rest of its events is the sampler's. */
+static void add_faults(struct monitor *monitor)
+{
+	const struct snapshot *snapshot = &monitor->snapshot;
+	struct fault fault;
+
+	for (size_t i = 0; monitor->faults && i < snapshot->events.count; i++)
+		if (board_event_fault(snapshot, &snapshot->events.at[i], &fault))
+			faults_add(monitor->faults, &fault, clock_ns(CLOCK_MONOTONIC));
+}
+
 static void answered(struct monitor *monitor)
 {
 	struct snapshot *snapshot = &monitor->snapshot;
@@ -229,8 +246,8 @@ static void answered(struct monitor *monitor)
 		monitor->cost.slowest_ns = snapshot->slowest_ns;
 		memcpy(monitor->cost.slowest, snapshot->slowest, sizeof(monitor->cost.slowest));
 	}
-	monitor->cost.driver_rss_bytes = snapshot->rss_bytes;
 	names_see(monitor->names, snapshot);
+	add_faults(monitor);
 	if (monitor->box && black_box_see(monitor->box, snapshot, &trigger))
 		black_box_strike(monitor->box, &trigger, snapshot->monotonic_ns);
 	if (monitor->exporter)
@@ -332,6 +349,8 @@ static int wait_ms(const struct monitor *monitor, int64_t now_ns)
 					  : pace_next(&monitor->pace);
 	int64_t due_ns = monitor->box ? black_box_due(monitor->box) : INT64_MAX;
 
+	until_ns = due_ns < until_ns ? due_ns : until_ns;
+	due_ns = monitor->faults ? faults_due(monitor->faults) : INT64_MAX;
 	until_ns = due_ns < until_ns ? due_ns : until_ns;
 	if (until_ns <= now_ns)
 		return 0;
@@ -462,7 +481,9 @@ static void count_cost(struct monitor *monitor)
 	see_child(monitor, monitor->start_ns);
 	cost->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - monitor->start_cpu_ns;
 	cost->driver_cpu_ns = monitor->dead_cpu_ns + monitor->child_cpu_ns;
-	cost->rss_bytes = own_rss();
+	cost->rss_bytes = rss_of(getpid());
+	if (collector_pid(monitor->collector) > 0)
+		cost->driver_rss_bytes = rss_of(collector_pid(monitor->collector));
 	if (!monitor->opts->costs || !cost->snapshots ||
 	    collector_ask(monitor->collector, COLLECT_FAST | COLLECT_COSTS, &err) < 0 ||
 	    collector_take(monitor->collector, snapshot, &err) < 0)

@@ -37,6 +37,8 @@ static const struct plan {
 	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_RUN, 1 * SECOND, 0, false },
 	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_FILES | PACE_METRICS, 2 * SECOND, 0, false },
 	{ COLLECT_GPM | COLLECT_PIPES | COLLECT_PCIE, PACE_METRICS, 5 * SECOND, 0, false },
+	/* The driver keeps them: asked so often, none is missed. */
+	{ COLLECT_EVENTS, ANY & ~PACE_ROWS, 1 * SECOND, 0, false },
 	{ COLLECT_PROCESSES, ANY & ~PACE_ROWS, 5 * SECOND, 0, true },
 };
 

@@ -109,6 +109,7 @@ void picture_see(struct picture *picture, const struct snapshot *snapshot)
 	shown->boards = kept.boards;
 	shown->processes = kept.processes;
 	shown->points = kept.points; /* nobody looks at these in a picture */
+	shown->events = kept.events;
 	shown->costs = kept.costs;
 	see_boards(picture, snapshot, same);
 	see_processes(picture, snapshot, same);

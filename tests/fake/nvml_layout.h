@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "collect/board.h"
 #include "collect/nvml_abi.h"
 
 #if __has_include(<nvml.h>)
@@ -79,6 +80,11 @@ AT(struct nvml_gpm_metrics, after, nvmlGpmMetricsGet_t, sample2);
 _Static_assert(offsetof(struct nvml_gpm_metrics, at) == offsetof(nvmlGpmMetricsGet_t, metrics),
 	       "GPM metrics");
 SIZE(struct nvml_gpm_support, nvmlGpmSupport_t);
+SIZE(struct nvml_event, nvmlEventData_t);
+AT(struct nvml_event, type, nvmlEventData_t, eventType);
+AT(struct nvml_event, data, nvmlEventData_t, eventData);
+AT(struct nvml_event, gpu_instance, nvmlEventData_t, gpuInstanceId);
+AT(struct nvml_event, compute_instance, nvmlEventData_t, computeInstanceId);
 
 _Static_assert(NVML_VERSION(struct nvml_memory_v2, 2) == nvmlMemory_v2, "version of memory");
 _Static_assert(NVML_VERSION(struct nvml_temperature, 1) == nvmlTemperature_v1, "of temperature");
@@ -97,6 +103,14 @@ _Static_assert(NVML_FI_DEV_PCIE_COUNT_TX_BYTES == 197 && NVML_FI_DEV_PCIE_COUNT_
 		       NVML_FI_DEV_GET_GPU_RECOVERY_ACTION == 230 &&
 		       NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN == 269,
 	       "numbers of fields");
+_Static_assert((int)EVENT_XID == nvmlEventTypeXidCriticalError &&
+		       (int)EVENT_ECC_DOUBLE == nvmlEventTypeDoubleBitEccError,
+	       "events");
+#ifdef nvmlEventTypeGpuRecoveryAction
+_Static_assert((int)EVENT_UNAVAILABLE == nvmlEventTypeGpuUnavailableError &&
+		       (int)EVENT_RECOVERY == nvmlEventTypeGpuRecoveryAction,
+	       "newer events");
+#endif
 #else
 #define HAVE_NVML 0
 #endif
@@ -106,5 +120,6 @@ _Static_assert(sizeof(struct nvml_memory_v2) == 40 && sizeof(struct nvml_tempera
 		       sizeof(struct nvml_margin) == 8 && sizeof(struct nvml_field) == 40 &&
 		       sizeof(struct nvml_process) == 24 &&
 		       sizeof(struct nvml_process_uses) == 24 &&
-		       sizeof(struct nvml_gpm_metric) == 40 && sizeof(struct nvml_pci) == 68,
+		       sizeof(struct nvml_gpm_metric) == 40 && sizeof(struct nvml_pci) == 68 &&
+		       sizeof(struct nvml_event) == 32,
 	       "layouts");

@@ -6,9 +6,9 @@
  *
  *	d  device            D  where a device goes      u  number of 32 bits
  *	U  number of 64 bits t  text                     s  text buffer and its length
- *	g  GPM sample        G  where one goes           c  count, in and out
+ *	g  GPM sample or event set   G  where one goes   c  count, in and out
  *	F  fields (after u)  A  rows (size follows)      P  process uses, new form
- *	M  GPM request       I  PCI information
+ *	M  GPM request       I  PCI information          E  event
  *	>... what comes out, =... what goes in and out: w 32 bits, q 64 bits,
  *	     v version word (left as it is), _ padding of 4 bytes
  */
@@ -95,7 +95,12 @@
 	X(nvmlGpmSampleFree, "g")                                  \
 	X(nvmlGpmSampleGet, "d g")                                 \
 	X(nvmlGpmMigSampleGet, "d u g")                            \
-	X(nvmlGpmMetricsGet, "M")
+	X(nvmlGpmMetricsGet, "M")                                  \
+	X(nvmlDeviceGetSupportedEventTypes, "d >q")                \
+	X(nvmlDeviceRegisterEvents, "d U g")                       \
+	X(nvmlEventSetCreate, "G")                                 \
+	X(nvmlEventSetWait_v2, "g E u")                            \
+	X(nvmlEventSetFree, "g")
 
 enum spec_call {
 #define X(name, spec) SPEC_##name,

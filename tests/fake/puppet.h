@@ -15,6 +15,7 @@
  *	process PID KINDS BYTES [SM MEM ENC DEC]      kinds C, G, M; instance of the last mig
  *	use PID AGE_MS SM MEM    a row of process use as it stands, junk allowed
  *	stride BYTES             of process rows (32: drivers 535.43 to 535.85)
+ *	event TYPE DATA [GI CI]  once, to who registered for it before
  *	lost [STATUS]            every question about the card fails
  *	hang CALL, crash CALL, slow CALL MS
  *	replay FILE              answers come from a recorded log instead (beside the script)

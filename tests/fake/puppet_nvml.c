@@ -16,6 +16,7 @@ enum {
 	NOT_FOUND = 6,
 	TOO_SMALL = 7,
 	LOST = 15,
+	TIMED_OUT = 10,
 	FIRST_DEVICE = 0x1000
 };
 
@@ -470,6 +471,67 @@ static int play_identity(struct puppet *puppet, int device, enum spec_call call,
 	}
 }
 
+/* Types that somebody registered for; it outlives a change of the script. */
+static uint64_t registered[PUPPET_DEVICES];
+
+static int register_events(struct puppet *puppet, int device, uint64_t types)
+{
+	struct puppet_line *known =
+		puppet_find(puppet, device, "nvmlDeviceGetSupportedEventTypes", NULL);
+	double supported = 0;
+
+	if (!known || !puppet_value(puppet, known, 0, &supported) || types & ~(uint64_t)supported)
+		return NOT_SUPPORTED;
+	registered[device] |= types;
+	return OK;
+}
+
+struct event {
+	uintptr_t device;
+	uint64_t type, data;
+	uint32_t gpu_instance, compute_instance;
+};
+
+static int next_event(struct puppet *puppet, struct event *event)
+{
+	for (int i = 0; i < puppet->line_count; i++) {
+		struct puppet_line *line = &puppet->lines[i];
+		double value[4] = { 0, 0, UINT32_MAX, UINT32_MAX };
+
+		if (line->device < 0 || line->calls || strcmp(line->word, "event"))
+			continue;
+		for (int n = 0; n < 4 && puppet_value(puppet, line, n, &value[n]); n++)
+			;
+		if (!(registered[line->device] & (uint64_t)value[0]))
+			continue;
+		line->calls++;
+		*event = (struct event){ FIRST_DEVICE + (uintptr_t)line->device, (uint64_t)value[0],
+					 (uint64_t)value[1], (uint32_t)value[2],
+					 (uint32_t)value[3] };
+		return OK;
+	}
+	return TIMED_OUT;
+}
+
+/* Events, which have state of their own. -1: not one of these. */
+static int play_events(struct puppet *puppet, int device, enum spec_call call, uintptr_t *args)
+{
+	switch (call) {
+	case SPEC_nvmlEventSetCreate:
+		*(void **)args[0] = registered;
+		return OK;
+	case SPEC_nvmlEventSetFree:
+		memset(registered, 0, sizeof(registered));
+		return OK;
+	case SPEC_nvmlDeviceRegisterEvents:
+		return register_events(puppet, device, args[1]);
+	case SPEC_nvmlEventSetWait_v2:
+		return next_event(puppet, (struct event *)args[1]);
+	default:
+		return -1;
+	}
+}
+
 /* Lists, fields, rings, GPM. -1: not one of these. */
 static int play_lists(struct puppet *puppet, int device, enum spec_call call, uintptr_t *args)
 {
@@ -534,6 +596,8 @@ static int play(enum spec_call call, uintptr_t *args)
 		status = play_identity(puppet, device, call, args);
 	if (status < 0)
 		status = play_lists(puppet, device, call, args);
+	if (status < 0)
+		status = play_events(puppet, device, call, args);
 	if (status < 0)
 		status = put_values(puppet, device, call, args);
 	return status;

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from prometheus_bench import PROMETHEUS, SOURCE, Prometheus, fetch, wait_until
@@ -56,6 +57,16 @@ class Monitor:
             out.write(script)
         os.rename(self.script + ".new", self.script)
 
+    def play_at(self, bus, more):
+        """The same scene, with more lines of the card at this address."""
+        with open(self.script, encoding="utf-8") as text:
+            script = "".join(line for line in text if not line.startswith("event "))
+        place = f"bus {bus}\n"
+        assert script.count(place) == 1, script
+        with open(self.script + ".new", "w", encoding="utf-8") as out:
+            out.write(script.replace(place, place + more))
+        os.rename(self.script + ".new", self.script)
+
     def value(self, line):
         """Of the series that begins so; None if there is none."""
         _, text = fetch(f"http://{self.address}/metrics")
@@ -89,6 +100,24 @@ class Serving(unittest.TestCase):
         monitor.play("lost.nvml")
         monitor.until('sonde_gpu_up{gpu="1",', 0)
         self.assertIsNone(monitor.value('sonde_gpu_power_watts{gpu="1",'))
+
+    def test_an_xid_is_counted_once(self):
+        log = os.path.join(tempfile.mkdtemp(prefix="sonde-log-"), "kern.log")
+        self.addCleanup(shutil.rmtree, os.path.dirname(log))
+        open(log, "w", encoding="utf-8").close()
+        monitor = self.monitor("eight.nvml", "--kernel-log", log)
+        monitor.until("sonde_driver_up", 1)
+        xid = 'sonde_gpu_xid_errors_total{gpu="2",'
+        self.assertIsNone(monitor.value(xid))
+        # A fault of which both tell, and one of which NVML alone tells.
+        with open(log, "a", encoding="utf-8") as out:
+            out.write(f"[{time.clock_gettime(time.CLOCK_MONOTONIC):.6f}] NVRM: Xid "
+                      "(PCI:0000:38:00): 79, pid=7, name=a, GPU has fallen off the bus.\n")
+        monitor.play_at("0000:38:00.0", "event 8 79\n")
+        monitor.until(xid, 1)
+        monitor.play_at("0000:28:00.0", "event 8 31\n")
+        monitor.until('sonde_gpu_xid_errors_total{gpu="1",', 1)
+        self.assertEqual(monitor.value(xid), 1)
 
     def test_a_driver_that_hangs_leaves_no_stale_values(self):
         monitor = self.monitor("eight.nvml")

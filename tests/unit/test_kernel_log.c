@@ -393,6 +393,23 @@ Test(fault_memory, one_fault_of_two_sources_counts_once)
 	cr_assert(!told(&memory, FAULT_FROM_NVML, 79, 1000));
 }
 
+Test(fault_memory, what_nvml_tells_late_may_be_as_old_as_its_last_look)
+{
+	struct fault_memory memory = { 0 };
+	struct fault fault = { .kind = FAULT_XID,
+			       .origin = FAULT_FROM_NVML,
+			       .number = 31,
+			       .time_ns = INT64_C(60000000000),
+			       .early_ns = INT64_C(5000000000) };
+
+	memcpy(fault.pci, "0000:9b:00.0", 13);
+	cr_assert(!told(&memory, FAULT_FROM_LOG, 31, INT64_C(51000000000)), "too old");
+	cr_assert(!told(&memory, FAULT_FROM_LOG, 31, INT64_C(52500000000)));
+	cr_assert(fault_known(&memory, &fault));
+	cr_assert(!fault_known(&memory, &fault), "one stands for one");
+	cr_assert(told(&memory, FAULT_FROM_LOG, 31, INT64_C(55500000000)), "told the other way");
+}
+
 Test(fault_memory, repeats_of_one_source_are_faults_each)
 {
 	struct fault_memory memory = { 0 };

@@ -150,3 +150,33 @@ Test(sampler, the_reasons_of_absent_values_are_kept_once)
 	cr_assert_eq(found, 1);
 	tear_down(&bench);
 }
+
+Test(sampler, the_graphics_clock_stays_out_where_the_sm_clock_is_told)
+{
+	struct bench bench = { 0 };
+	double mhz;
+
+	set_up(&bench);
+	sample_set(&add_board(&bench.snapshot, "GPU-a", 100)->sample, METRIC_graphics_mhz, 345);
+	sample_set(&add_board(&bench.snapshot, "GPU-b", 100)->sample, METRIC_graphics_mhz, 345);
+	sample_set(&bench.snapshot.boards.at[0].sample, METRIC_sm_mhz, 1980);
+	push(&bench);
+	cr_assert(!sample_get(&bench.record->samples.at[0], METRIC_graphics_mhz, &mhz));
+	cr_assert(sample_get(&bench.record->samples.at[1], METRIC_graphics_mhz, &mhz));
+	tear_down(&bench);
+}
+
+Test(sampler, what_the_driver_tells_is_a_mark_unless_it_is_an_xid)
+{
+	struct bench bench = { 0 };
+
+	set_up(&bench);
+	add_board(&bench.snapshot, "GPU-a", 100);
+	*VEC_ADD(&bench.snapshot.events) = (struct board_event){ .type = EVENT_XID, .data = 79 };
+	*VEC_ADD(&bench.snapshot.events) = (struct board_event){ .type = EVENT_ECC_DOUBLE };
+	push(&bench);
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_eq(bench.record->marks.at[0].kind, MARK_TEXT);
+	cr_assert_str_eq(text(&bench, bench.record->marks.at[0].name), "double-bit ECC error");
+	tear_down(&bench);
+}
