@@ -80,7 +80,7 @@ Test(card_events, a_card_without_events_is_left_alone)
 
 Test(card_pcie, without_counters_the_rate_is_measured_for_one_card_a_round)
 {
-	struct world world = { .opts.groups = COLLECT_COUNTERS };
+	struct world world = { .opts.groups = COLLECT_PCIE };
 	struct collector *collector = open_world(
 		&world, "gpu\nname A\nuuid GPU-a\nbus 0000:01:00.0\n"
 			"nvmlDeviceGetPcieThroughput.0 100\nnvmlDeviceGetPcieThroughput.1 200\n"
