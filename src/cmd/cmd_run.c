@@ -15,6 +15,7 @@
 #include "cmd/run_system.h"
 #include "collect/launch.h"
 #include "collect/spool.h"
+#include "collect/threads.h"
 #include "store/store.h"
 #include "wire/segment.h"
 
@@ -32,7 +33,7 @@ struct run_args {
 	const char *range;
 	const char *library, *nvml;
 	int duration, delay;
-	bool no_report, no_system;
+	bool no_report, no_system, no_threads;
 	struct opt_list command;
 };
 
@@ -59,6 +60,8 @@ static const struct opt run_opts[] = {
 	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
 		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
+	OPT_FLAG(struct run_args, no_threads, 0, "no-threads",
+		 N_("do not look at what threads are at")),
 	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
 	OPT_STRING(struct run_args, lang, 'l', "lang", "en|zh", N_("the report's language")),
 	OPT_STRING(struct run_args, library, 0, "inject", "FILE", NULL),
@@ -147,6 +150,7 @@ struct run {
 	struct spool *spool;
 	struct launch *launch;
 	struct run_system *system;
+	struct threads *threads;
 	int64_t start_ns;
 	bool started, stopped;
 	int status;
@@ -193,12 +197,16 @@ static int record(struct run *run, struct err *err)
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
 			ret = run_system_tick(run->system, err);
+		if (ret >= 0)
+			ret = threads_tick(run->threads, now_ns(), err);
 		if (ret >= 0 && now_ns() - flushed_ns > 1000000000) {
 			ret = store_flush(run->store, err);
 			flushed_ns = now_ns();
 		}
 	} while (!news.ended);
 	run->status = news.status;
+	if (ret >= 0)
+		ret = threads_finish(run->threads, now_ns(), err);
 	if (ret >= 0)
 		ret = spool_finish(run->spool, store_sink(run->store), err);
 	return ret;
@@ -349,7 +357,10 @@ static int run_run(const void *arguments, struct err *err)
 			return ret;
 		return run.status ? run.status : FAILED_BEFORE;
 	}
+	if (!run.args->no_threads)
+		run.threads = threads_new("", store_sink(run.store));
 	ret = record(&run, &own);
+	threads_free(run.threads);
 	describe(&run);
 	launch_free(run.launch);
 	if (ret >= 0)

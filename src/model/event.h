@@ -92,6 +92,8 @@ enum range_kind {
 	RANGE_DEVICE, /* a user range as projected on the device: no device work */
 	RANGE_SPAN,   /* the recording itself */
 	RANGE_COLLECTIVE,
+	RANGE_STATE, /* what the thread was at when it was looked at, at the start; up to the
+			next look: "running", "waiting: futex" */
 };
 
 struct range {

@@ -1,0 +1,359 @@
+#include "collect/threads.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+static const int64_t INTERVAL_NS = 20000000;
+/* A look is followed by this many times its cost of rest: half a percent. */
+static const int64_t REST = 200;
+/* Three descriptors each; more threads than that launch in no program. */
+enum { THREADS_MAX = 64, TEXT_BYTES = 512 };
+
+struct watched {
+	uint32_t lane;
+	int stat, syscall, schedstat;
+	uint32_t state; /* string: as last seen; 0: not yet */
+	int64_t seen_ns;
+	uint64_t ran_ns, queued_ns;
+	bool was_running;
+};
+
+struct threads {
+	const char *root;
+	struct sink *sink;
+	int64_t due_ns;
+	size_t lanes_seen, processes_seen;
+	VEC(struct watched) watched;
+};
+
+/* The calls that threads are found waiting in; others go by their number. */
+static const struct {
+	long number;
+	const char *name;
+} CALLS[] = {
+	{ SYS_futex, "futex" },
+	{ SYS_read, "read" },
+	{ SYS_write, "write" },
+	{ SYS_pread64, "pread" },
+	{ SYS_pwrite64, "pwrite" },
+	{ SYS_readv, "readv" },
+	{ SYS_writev, "writev" },
+	{ SYS_openat, "openat" },
+	{ SYS_ppoll, "ppoll" },
+	{ SYS_pselect6, "pselect" },
+	{ SYS_epoll_pwait, "epoll_pwait" },
+	{ SYS_nanosleep, "nanosleep" },
+	{ SYS_clock_nanosleep, "clock_nanosleep" },
+	{ SYS_wait4, "wait4" },
+	{ SYS_waitid, "waitid" },
+	{ SYS_recvfrom, "recvfrom" },
+	{ SYS_recvmsg, "recvmsg" },
+	{ SYS_sendto, "sendto" },
+	{ SYS_sendmsg, "sendmsg" },
+	{ SYS_accept, "accept" },
+	{ SYS_accept4, "accept4" },
+	{ SYS_connect, "connect" },
+	{ SYS_fsync, "fsync" },
+	{ SYS_fdatasync, "fdatasync" },
+	{ SYS_ioctl, "ioctl" },
+	{ SYS_mmap, "mmap" },
+	{ SYS_munmap, "munmap" },
+	{ SYS_madvise, "madvise" },
+	{ SYS_sched_yield, "sched_yield" },
+	{ SYS_rt_sigtimedwait, "sigtimedwait" },
+#ifdef SYS_poll
+	{ SYS_poll, "poll" },
+	{ SYS_select, "select" },
+	{ SYS_epoll_wait, "epoll_wait" },
+	{ SYS_open, "open" },
+	{ SYS_pause, "pause" },
+#endif
+};
+
+struct threads *threads_new(const char *root, struct sink *sink)
+{
+	struct threads *threads = mem_zero(sizeof(*threads));
+
+	threads->root = root;
+	threads->sink = sink;
+	return threads;
+}
+
+static void unwatch(struct watched *watched)
+{
+	int files[] = { watched->stat, watched->syscall, watched->schedstat };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (files[i] >= 0)
+			(void)close(files[i]);
+	}
+}
+
+void threads_free(struct threads *threads)
+{
+	if (!threads)
+		return;
+	for (size_t i = 0; i < threads->watched.count; i++)
+		unwatch(&threads->watched.at[i]);
+	VEC_DONE(&threads->watched);
+	free(threads);
+}
+
+static int open_at(const struct threads *threads, int64_t pid, int64_t tid, const char *name)
+{
+	struct buf path = { 0 };
+	int file;
+
+	buf_printf(&path, "%s/proc/%lld/task/%lld/%s", threads->root, (long long)pid,
+		   (long long)tid, name);
+	file = open(path.at, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	buf_done(&path);
+	return file;
+}
+
+/* The file as it is now; "" if it can't be read. */
+static void text_of(int file, char text[TEXT_BYTES])
+{
+	ssize_t len = file < 0 ? -1 : pread(file, text, TEXT_BYTES - 1, 0);
+
+	text[len > 0 ? len : 0] = 0;
+}
+
+/* "12 (name (of) it) S ...": the name, and what follows it. */
+static struct str name_in(const char *stat, const char **ret_rest)
+{
+	const char *first = strchr(stat, '('), *last = strrchr(stat, ')');
+
+	*ret_rest = NULL;
+	if (!first || !last || last < first || last[1] != ' ' || !last[2])
+		return (struct str){ 0 };
+	*ret_rest = last + 2;
+	return (struct str){ first + 1, (size_t)(last - first - 1) };
+}
+
+/* A process in a pid namespace of its own counts otherwise than we do: its number
+ * here can be a stranger's. The name tells. */
+static bool is_same(const struct threads *threads, const struct process *process)
+{
+	const char *name = session_text(threads->sink->session, process->name), *rest;
+	int file = open_at(threads, process->pid, process->pid, "stat");
+	char text[TEXT_BYTES];
+	struct str found;
+
+	text_of(file, text);
+	if (file >= 0)
+		(void)close(file);
+	found = name_in(text, &rest);
+	return rest && (!process->name || str_is(found, name));
+}
+
+static void watch(struct threads *threads, uint32_t lane)
+{
+	struct session *session = threads->sink->session;
+	const struct lane *facts = &session->lanes.at[lane];
+	const struct process *process;
+	struct watched watched = { .lane = lane };
+	char text[TEXT_BYTES];
+	struct str name;
+	const char *rest;
+
+	if (facts->kind != LANE_THREAD || facts->tid <= 0 || facts->process == SESSION_NONE ||
+	    threads->watched.count >= THREADS_MAX)
+		return;
+	for (size_t i = 0; i < threads->watched.count; i++) {
+		if (threads->watched.at[i].lane == lane)
+			return;
+	}
+	process = &session->processes.at[facts->process];
+	if (!is_same(threads, process))
+		return;
+	watched.stat = open_at(threads, process->pid, facts->tid, "stat");
+	watched.syscall = open_at(threads, process->pid, facts->tid, "syscall");
+	watched.schedstat = open_at(threads, process->pid, facts->tid, "schedstat");
+	text_of(watched.stat, text);
+	name = name_in(text, &rest);
+	if (!rest) {
+		unwatch(&watched);
+		return;
+	}
+	if (!session->lanes.at[lane].name)
+		session->lanes.at[lane].name = session_string(session, name.at, name.len);
+	*VEC_ADD(&threads->watched) = watched;
+}
+
+static void watch_new(struct threads *threads)
+{
+	struct session *session = threads->sink->session;
+
+	for (; threads->processes_seen < session->processes.count; threads->processes_seen++) {
+		uint32_t row = (uint32_t)threads->processes_seen;
+		const struct process *process = &session->processes.at[row];
+		struct lane first = { .kind = LANE_THREAD,
+				      .source = process->source,
+				      .device = SESSION_NONE,
+				      .process = row,
+				      .context = -1,
+				      .stream = -1,
+				      .tid = process->pid };
+		const char *reader =
+			session_text(session, session->sources.at[process->source].reader);
+
+		/* Processes that only use a card have no threads of ours. */
+		if (!strcmp(reader, "cuda"))
+			watch(threads, session_lane(session, &first));
+	}
+	for (; threads->lanes_seen < session->lanes.count; threads->lanes_seen++)
+		watch(threads, (uint32_t)threads->lanes_seen);
+}
+
+static uint64_t number_at(const char **at)
+{
+	uint64_t number = 0;
+
+	while (**at == ' ')
+		(*at)++;
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		number = number * 10 + (uint64_t)(**at - '0');
+	return number;
+}
+
+/* It has no core: since the last look it waited for one longer than it ran. */
+static bool is_queued(struct watched *watched)
+{
+	char text[TEXT_BYTES];
+	const char *at = text;
+	uint64_t ran, queued;
+	bool is;
+
+	text_of(watched->schedstat, text);
+	ran = number_at(&at);
+	queued = number_at(&at);
+	is = watched->was_running && queued - watched->queued_ns > ran - watched->ran_ns;
+	watched->ran_ns = ran;
+	watched->queued_ns = queued;
+	return is;
+}
+
+/* "waiting: futex". The file says "running", or "202 0x..." with the arguments,
+ * or "-1 ..." outside of any call; it may be out of reach. */
+static uint32_t in_call(struct session *session, const char *state, int file)
+{
+	char text[TEXT_BYTES], line[64];
+	const char *at = text;
+	uint64_t number;
+	int len;
+
+	text_of(file, text);
+	if (*text < '0' || *text > '9')
+		return intern_text(session->strings, state);
+	number = number_at(&at);
+	for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
+		if ((uint64_t)CALLS[i].number == number) {
+			len = snprintf(line, sizeof(line), "%s: %s", state, CALLS[i].name);
+			return session_string(session, line, (size_t)len);
+		}
+	}
+	len = snprintf(line, sizeof(line), "%s: system call %u", state, (unsigned int)number);
+	return session_string(session, line, (size_t)len);
+}
+
+/* 0: it is gone. */
+static uint32_t state_of(struct threads *threads, struct watched *watched)
+{
+	struct session *session = threads->sink->session;
+	char text[TEXT_BYTES];
+	const char *rest;
+	uint32_t state;
+
+	text_of(watched->stat, text);
+	(void)name_in(text, &rest);
+	if (!rest)
+		return 0;
+	switch (*rest) {
+	case 'R':
+		state = intern_text(session->strings, is_queued(watched) ? "runnable" : "running");
+		watched->was_running = true;
+		return state;
+	case 'S':
+		state = in_call(session, "waiting", watched->syscall);
+		break;
+	case 'D':
+		state = in_call(session, "uninterruptible", watched->syscall);
+		break;
+	case 'T':
+	case 't':
+		state = intern_text(session->strings, "stopped");
+		break;
+	default: /* dead, or something new */
+		return 0;
+	}
+	watched->was_running = false;
+	return state;
+}
+
+static int put(struct threads *threads, const struct watched *watched, int64_t now_ns,
+	       struct err *err)
+{
+	struct range range = { .kind = RANGE_STATE,
+			       .lane = watched->lane,
+			       .start_ns = watched->seen_ns,
+			       .end_ns = now_ns,
+			       .name = watched->state };
+
+	return watched->state ? sink_range(threads->sink, &range, err) : 0;
+}
+
+static int64_t own_cost_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
+{
+	int64_t began_ns, rest_ns;
+
+	if (!threads || now_ns < threads->due_ns)
+		return 0;
+	began_ns = own_cost_ns();
+	watch_new(threads);
+	for (size_t i = 0; i < threads->watched.count;) {
+		struct watched *watched = &threads->watched.at[i];
+
+		if (put(threads, watched, now_ns, err) < 0)
+			return err->code;
+		watched->state = state_of(threads, watched);
+		watched->seen_ns = now_ns;
+		if (watched->state) {
+			i++;
+			continue;
+		}
+		unwatch(watched);
+		*watched = threads->watched.at[--threads->watched.count];
+	}
+	rest_ns = (own_cost_ns() - began_ns) * REST;
+	threads->due_ns = now_ns + (rest_ns > INTERVAL_NS ? rest_ns : INTERVAL_NS);
+	return 0;
+}
+
+int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
+{
+	for (size_t i = 0; threads && i < threads->watched.count; i++) {
+		if (put(threads, &threads->watched.at[i], now_ns, err) < 0)
+			return err->code;
+		threads->watched.at[i].state = 0;
+	}
+	return 0;
+}

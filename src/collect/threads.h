@@ -1,0 +1,34 @@
+/*
+ * threads.h - what the threads of profiled processes are at, from outside.
+ *
+ * Looks at /proc/PID/task/TID some 50 times a second: running, runnable (it waits
+ * for a core), waiting or uninterruptible in which system call, stopped. No
+ * ptrace, no signal, nothing in the target. Each look becomes a RANGE_STATE range
+ * in the thread's lane, from this look to the next: its start is what was seen,
+ * the rest is what was not looked at.
+ *
+ * Threads are those that the session has lanes for (they made calls), and the
+ * first of each process. Looks get rarer where they would cost more than half a
+ * percent of a core.
+ *
+ * Times: CLOCK_MONOTONIC, as the sources'. Not thread safe.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/own.h"
+#include "model/sink.h"
+
+struct threads;
+
+/* `root`: "" or where a tree with proc/ lies, for tests. Borrowed, as the sink. */
+struct threads *threads_new(const char *root, struct sink *sink);
+void threads_free(struct threads *threads);
+DEFINE_OWNED(threads, threads_free);
+
+/* Looks, if it is time to. Fails as the sink does. */
+int threads_tick(struct threads *threads, int64_t now_ns, struct err *err);
+/* The looks that are not in the sink yet. */
+int threads_finish(struct threads *threads, int64_t now_ns, struct err *err);
