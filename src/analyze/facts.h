@@ -87,6 +87,9 @@ struct idle_fact {
 	int64_t count;
 	int64_t longest_ns, longest_at_ns;
 	VEC(struct during) during; /* by ns, longest first; parts of ns, may cover less */
+	uint32_t thread_state;     /* string: what the launching thread was at in most looks
+				      that fell into it; 0: too few looks, or none stands out */
+	int64_t thread_looks, thread_state_looks; /* in all; of them in that state */
 };
 
 /* What a process does once, before it runs steadily. X(id, name) */

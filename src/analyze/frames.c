@@ -87,6 +87,23 @@ static int by_start(const void *a, const void *b)
 	return (x->end < y->end) - (x->end > y->end);
 }
 
+/* Looks at threads are moments, no frames. */
+static void look_load(struct timeline *timeline, const struct store_batch *batch, size_t row)
+{
+	const int64_t *name = batch->col[COL_name];
+	uint64_t id = name ? (uint64_t)name[row] : 0;
+	struct tl_look *look;
+	int64_t end;
+
+	if (!id || id >= timeline->name_count)
+		return;
+	look = VEC_ADD(&timeline->looks);
+	look->lane = batch->lane;
+	look->name = (uint32_t)id;
+	timeline_time(timeline, timeline->session->lanes.at[batch->lane].source,
+		      batch->col[COL_start][row], 0, &look->time, &end);
+}
+
 static int ranges_load(struct loading *loading, struct store *store, struct err *err)
 {
 	struct store_query query = {
@@ -109,19 +126,26 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 		    session->lanes.at[batch.lane].source >= session->sources.count)
 			continue;
 		for (size_t i = 0; i < batch.count; i++) {
-			struct tl_range *range = VEC_ADD(&timeline->ranges);
 			uint64_t id = name ? (uint64_t)name[i] : 0;
+			struct tl_range *range;
+
+			if (kind && kind[i] == RANGE_STATE) {
+				look_load(timeline, &batch, i);
+				continue;
+			}
+			range = VEC_ADD(&timeline->ranges);
 
 			range->lane = batch.lane;
 			range->source = session->lanes.at[batch.lane].source;
 			range->name = id < timeline->name_count ? (uint32_t)id : 0;
-			range->kind = kind && kind[i] >= 0 && kind[i] <= RANGE_STATE
+			range->kind = kind && kind[i] >= 0 && kind[i] <= RANGE_COLLECTIVE
 					      ? (enum range_kind)kind[i]
 					      : RANGE_USER;
 			timeline_time(timeline, range->source, batch.col[COL_start][i],
 				      batch.col[COL_duration][i], &range->start, &range->end);
 		}
 	}
+	looks_settle(timeline);
 	if (timeline->ranges.count)
 		qsort(timeline->ranges.at, timeline->ranges.count, sizeof(*timeline->ranges.at),
 		      by_start);

@@ -53,6 +53,7 @@ struct idler {
 	uint64_t last_key;
 	uint64_t last_slot;
 	VEC(struct during) during[IDLE_COUNT];
+	struct look_counts looks[IDLE_COUNT];
 	int64_t gap_ns[IDLE_COUNT];
 	int64_t phase_ns[PHASE_COUNT];
 	int64_t *launch_ns; /* idle before kernels by their launches, by key */
@@ -150,6 +151,9 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 		idler->gap_ns[now] += ns;
 		if (frame)
 			during_add(idler, now, frame, ns);
+		if (idler->timeline->looks.count)
+			looks_count(&idler->looks[now], idler->timeline,
+				    idler->timeline->lanes.at[thread].lane, from, until);
 		from = until;
 	}
 }
@@ -374,6 +378,7 @@ static void device_idle(struct idler *idler, uint32_t index, bool steady)
 		for (size_t k = 0; k < count && k < DURING_LIMIT; k++)
 			*VEC_ADD(&idle->during) = idler->during[i].at[k];
 		VEC_DONE(&idler->during[i]);
+		looks_tell(&idler->looks[i], idle);
 	}
 	map_done(&idler->during_slot);
 }

@@ -95,6 +95,12 @@ struct tl_device {
 	size_t launch_count;
 };
 
+/* What a thread was at, at one moment. */
+struct tl_look {
+	int64_t time;
+	uint32_t lane, name;
+};
+
 struct tl_range {
 	int64_t start, end;
 	uint32_t name, lane, source;
@@ -141,6 +147,7 @@ struct timeline {
 	uint64_t *least_correlation; /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
 	VEC(struct tl_range) ranges; /* by start */
+	VEC(struct tl_look) looks;   /* by lane and time */
 	VEC(struct tl_collective) collectives;
 	VEC(struct tl_readback) readbacks;
 	VEC(struct interval) loading;       /* when some thread loaded data */
@@ -287,6 +294,21 @@ void host_ops(struct timeline *timeline, struct facts *facts);
 void setup_facts(struct timeline *timeline, struct facts *facts);
 enum setup_kind setup_kind_of(const char *name);
 void idle_facts(struct timeline *timeline, struct facts *facts);
+
+/* looks.c: states seen while a device was idle for one cause. */
+struct look_counts {
+	VEC(struct look_count {
+		uint32_t name;
+		int64_t count;
+	})
+	states;
+	int64_t all;
+};
+void looks_settle(struct timeline *timeline);
+void looks_count(struct look_counts *counts, const struct timeline *timeline, uint32_t lane,
+		 int64_t from, int64_t to);
+/* Into the fact, where they are enough; empties the counts. */
+void looks_tell(struct look_counts *counts, struct idle_fact *idle);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		 struct err *err);

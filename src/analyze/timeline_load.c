@@ -69,6 +69,7 @@ void timeline_free(struct timeline *timeline)
 		free(timeline->lanes.at[i].frames);
 	VEC_DONE(&timeline->lanes);
 	VEC_DONE(&timeline->ranges);
+	VEC_DONE(&timeline->looks);
 	free(timeline->setup_of);
 	map_done(&timeline->first_launches);
 	free(timeline);

@@ -172,6 +172,11 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 			json_end(json);
 		}
 		json_end(json);
+		if (idle->thread_state) {
+			put_string(json, "thread_state", facts->session, idle->thread_state);
+			json_i64(json, "thread_looks", idle->thread_looks);
+			json_i64(json, "thread_state_looks", idle->thread_state_looks);
+		}
 		json_end(json);
 	}
 	json_end(json);

@@ -134,6 +134,21 @@ static void print_during(struct page *page, const struct facts *facts, const str
 	}
 }
 
+/* "              its thread: waiting: futex, in 41 of 50 looks". */
+static void print_thread_state(struct page *page, const struct facts *facts,
+			       const struct idle_fact *idle)
+{
+	if (!idle->thread_state)
+		return;
+	page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS + 2);
+	/* "waiting: futex", 41, 50 */
+	page_ink(page, INK_DIM,
+		 page_printf(page, _("its thread: %s, in %lld of %lld looks"),
+			     text_string(page, facts, idle->thread_state),
+			     (long long)idle->thread_state_looks, (long long)idle->thread_looks));
+	page_blank(page);
+}
+
 /* The legend, which is the table of the times at once. */
 static void print_parts(struct page *page, const struct facts *facts, const struct judged *device,
 			const struct part *parts)
@@ -180,8 +195,10 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 				     page->columns)
 			page_ink(page, INK_DIM, page_printf(page, "   %s", aside));
 		page_blank(page);
-		if (idle)
+		if (idle) {
 			print_during(page, facts, idle);
+			print_thread_state(page, facts, idle);
+		}
 	}
 }
 

@@ -164,7 +164,25 @@ def crowd():
         at.close()
 
 
+def states():
+    """Looks at threads from outside."""
+    at = Place()
+    try:
+        both(at, ["sh", "-c", "exec %s calls" % os_host("calls")[0]])
+        seen = {row["name"] for row in at.rows("select distinct name from range")}
+        expect("waiting: clock_nanosleep" in seen, "seen: %s" % seen)
+        expect(at.number("select count(*) from range where duration_ns > 1000000000") == 0, "rare")
+        both(at, os_host("calls"), ("-t", "osrt", "--no-threads"))
+        expect(at.number("select count(*) from range") == 0, "looked")
+        both(at, host("slow"), ("-t", "cuda"))
+        expect(at.number("select count(*) from range r join lane l on l.id=r.lane") > 0, "without osrt")
+        at.clean()
+    finally:
+        at.close()
+
+
 CASES = {
+    "states": states,
     "calls": calls,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,

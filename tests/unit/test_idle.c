@@ -279,3 +279,45 @@ Test(idle, memory_obtained_in_the_loop_is_the_loops_fault)
 	cr_assert_eq(idle_us(device, IDLE_HOST_LATE), 3980);
 	trace_done(&trace);
 }
+
+/* 5 ms of absence, with `looks` looks in it: `running` of them find it running. */
+static struct trace looked_at(int looks, int running)
+{
+	struct trace trace = trace_new();
+
+	for (int i = 0; i < 10; i++)
+		trace_launch(&trace, 1, 10 * i, 20 + 100 * i, 120 + 100 * i);
+	trace_launch(&trace, 1, 6020, 6030, 6130);
+	for (int i = 0; i < looks; i++)
+		trace_range(&trace, 1, RANGE_STATE, i < running ? "running" : "waiting: futex",
+			    2000 + 100 * i, 2100 + 100 * i);
+	/* Before the gap, and of a thread that launches nothing: these don't count. */
+	for (int i = 0; i < 20; i++) {
+		trace_range(&trace, 1, RANGE_STATE, "stopped", 200 + 10 * i, 210 + 10 * i);
+		trace_range(&trace, 7, RANGE_STATE, "runnable", 2000 + 10 * i, 2010 + 10 * i);
+	}
+	return trace;
+}
+
+Test(idle, what_the_thread_was_at_in_most_looks_is_told)
+{
+	struct trace trace = looked_at(10, 3);
+	const struct idle_fact *idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+
+	cr_assert_str_eq(session_text(trace.facts->session, idle->thread_state), "waiting: futex");
+	cr_assert_eq(idle->thread_looks, 10);
+	cr_assert_eq(idle->thread_state_looks, 7);
+	cr_assert_eq(trace.facts->devices.at[0].idle[IDLE_LAUNCH_RATE].thread_state, 0);
+	trace_done(&trace);
+}
+
+Test(idle, few_looks_say_nothing_of_the_thread)
+{
+	struct trace trace = looked_at(7, 0);
+
+	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	trace_done(&trace);
+	trace = looked_at(8, 0);
+	cr_assert_neq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	trace_done(&trace);
+}
