@@ -107,7 +107,7 @@ static void look_load(struct timeline *timeline, const struct store_batch *batch
 static int ranges_load(struct loading *loading, struct store *store, struct err *err)
 {
 	struct store_query query = {
-		.kinds = STORE_BIT(STORE_range),
+		.kinds = STORE_BIT(STORE_range) | STORE_BIT(STORE_state),
 		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
 			   COL_BIT(COL_subkind),
 	};
@@ -129,7 +129,7 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 			uint64_t id = name ? (uint64_t)name[i] : 0;
 			struct tl_range *range;
 
-			if (kind && kind[i] == RANGE_STATE) {
+			if (batch.kind == STORE_state) {
 				look_load(timeline, &batch, i);
 				continue;
 			}

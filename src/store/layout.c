@@ -31,6 +31,7 @@ static const struct layout layouts[STORE_KIND_COUNT] = {
 			  { COL_start, COL_duration, COL_name, COL_external, COL_detail,
 			    COL_subkind },
 			  true },
+	[STORE_state] = { "state", 3, { COL_start, COL_duration, COL_name }, true },
 	[STORE_link] = { "link", 4, { COL_start, COL_id, COL_is_end, COL_subkind }, true },
 	[STORE_alloc] = { "alloc",
 			  7,
@@ -167,6 +168,13 @@ void layout_call(const struct call *call, int64_t *row)
 	*row++ = call->parent;
 	*row++ = call->detail;
 	*row = call->flow;
+}
+
+void layout_state(const struct range *range, int64_t *row)
+{
+	*row++ = range->start_ns;
+	*row++ = span(range->start_ns, range->end_ns);
+	*row = range->name;
 }
 
 void layout_range(const struct range *range, int64_t *row)

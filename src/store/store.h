@@ -92,6 +92,7 @@ const char *store_path(const struct store *store);
 	X(os)              \
 	X(call_other)      \
 	X(range)           \
+	X(state)           \
 	X(link)            \
 	X(alloc)           \
 	X(sample)          \

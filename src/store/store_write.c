@@ -424,10 +424,14 @@ static int write_call(struct sink *sink, const struct call *call, struct err *er
 static int write_range(struct sink *sink, const struct range *range, struct err *err)
 {
 	struct writer *writer = WRITER(sink);
-	struct rows *rows = rows_of_lane(writer, range->lane, STORE_range);
+	bool is_state = range->kind == RANGE_STATE;
+	struct rows *rows = rows_of_lane(writer, range->lane, is_state ? STORE_state : STORE_range);
 
 	see_time(writer, range->lane, range->start_ns, range->end_ns);
-	layout_range(range, new_row(writer, rows));
+	if (is_state)
+		layout_state(range, new_row(writer, rows));
+	else
+		layout_range(range, new_row(writer, rows));
 	return settle_up(writer, rows, err);
 }
 

@@ -169,13 +169,13 @@ def states():
     at = Place()
     try:
         both(at, ["sh", "-c", "exec %s calls" % os_host("calls")[0]])
-        seen = {row["name"] for row in at.rows("select distinct name from range")}
+        seen = {row["name"] for row in at.rows("select distinct name from state")}
         expect("waiting: clock_nanosleep" in seen, "seen: %s" % seen)
-        expect(at.number("select count(*) from range where duration_ns > 1000000000") == 0, "rare")
+        expect(at.number("select count(*) from state where duration_ns > 1000000000") == 0, "rare")
         both(at, os_host("calls"), ("-t", "osrt", "--no-threads"))
-        expect(at.number("select count(*) from range") == 0, "looked")
+        expect(at.number("select count(*) from state") == 0, "looked")
         both(at, host("slow"), ("-t", "cuda"))
-        expect(at.number("select count(*) from range r join lane l on l.id=r.lane") > 0, "without osrt")
+        expect(at.number("select count(*) from state r join lane l on l.id=r.lane") > 0, "without osrt")
         at.clean()
     finally:
         at.close()
