@@ -100,7 +100,8 @@ static int memory_call(struct sink *sink, const struct call *call, struct err *e
 static int memory_range(struct sink *sink, const struct range *range, struct err *err)
 {
 	struct memory_row *row =
-		memory_row(sink, STORE_range, range->lane, range->start_ns, range->end_ns);
+		memory_row(sink, range->kind == RANGE_STATE ? STORE_state : STORE_range,
+			   range->lane, range->start_ns, range->end_ns);
 
 	(void)err;
 	row->col[COL_name] = range->name;
