@@ -26,8 +26,9 @@ static uint64_t digits(const char *at, const char **ret_end)
 	return number;
 }
 
-/* [setup] Field 22 of /proc/self/stat. */
-static uint64_t start_ticks(void)
+/* [setup] Fields 1 and 22 of /proc/self/stat: the pid where /proc was mounted, which
+ * in a PID namespace is another than getpid's, and when the process began. */
+static uint64_t start_ticks(uint32_t *ret_pid)
 {
 	char line[1024];
 	int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -39,6 +40,7 @@ static uint64_t start_ticks(void)
 	if (len <= 0)
 		return 0;
 	line[len] = 0;
+	*ret_pid = (uint32_t)digits(line, NULL);
 	at = strrchr(line, ')');
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -126,12 +128,13 @@ static uint32_t count_of(const struct spool_head *head)
 }
 
 /* The segment that another library of ours claimed for this process. */
-static struct segment *shared(int file, struct spool_head *head, uint32_t pid, uint64_t image)
+static struct segment *shared(int file, struct spool_head *head, uint32_t outer_pid, uint32_t pid,
+			      uint64_t image)
 {
 	for (uint32_t index = 0; index < count_of(head); index++) {
 		struct segment *segment;
 
-		if (atomic_load(&head->owner[index]) != pid)
+		if (atomic_load(&head->owner[index]) != outer_pid)
 			continue;
 		segment = map_segment(file, head, index);
 		if (segment && is_ours(segment, pid, image))
@@ -144,7 +147,7 @@ static struct segment *shared(int file, struct spool_head *head, uint32_t pid, u
 
 /* A shell script is many processes: they leave half of the segments to those
  * that use the GPU. */
-static struct segment *first_free(int file, struct spool_head *head, uint32_t pid,
+static struct segment *first_free(int file, struct spool_head *head, uint32_t outer_pid,
 				  enum segment_user user)
 {
 	uint32_t count = count_of(head);
@@ -153,20 +156,21 @@ static struct segment *first_free(int file, struct spool_head *head, uint32_t pi
 	for (uint32_t index = from; index < count; index++) {
 		uint32_t none = 0;
 
-		if (atomic_compare_exchange_strong(&head->owner[index], &none, pid))
+		if (atomic_compare_exchange_strong(&head->owner[index], &none, outer_pid))
 			return map_segment(file, head, index);
 	}
 	atomic_fetch_add(user == SEGMENT_USER_HOST ? &head->unserved_host : &head->unserved, 1);
 	return NULL;
 }
 
-static void fill_head(struct segment *segment, const struct inject *inject, uint64_t image)
+static void fill_head(struct segment *segment, const struct inject *inject, uint64_t image,
+		      uint64_t ticks)
 {
 	int file = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
 
 	segment->pid = inject->pid;
 	segment->image = image;
-	segment->start_ticks = start_ticks();
+	segment->start_ticks = ticks;
 	segment->world_rank = number_from("RANK");
 	segment->world_size = number_from("WORLD_SIZE");
 	if (inject->trace >> TRACE_PAUSED & 1)
@@ -185,17 +189,19 @@ static struct segment *claim(int file, const struct inject *inject, enum segment
 {
 	struct spool_head *head =
 		mmap(NULL, SPOOL_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	uint64_t image = image_mark();
+	uint64_t image = image_mark(), ticks;
+	uint32_t outer_pid = inject->pid;
 	struct segment *segment = NULL;
 
 	if (head == MAP_FAILED)
 		return NULL;
+	ticks = start_ticks(&outer_pid);
 	if (head->magic == SPOOL_MAGIC && head->version == SEGMENT_VERSION) {
-		segment = shared(file, head, inject->pid, image);
+		segment = shared(file, head, outer_pid, inject->pid, image);
 		if (!segment) {
-			segment = first_free(file, head, inject->pid, user);
+			segment = first_free(file, head, outer_pid, user);
 			if (segment)
-				fill_head(segment, inject, image);
+				fill_head(segment, inject, image, ticks);
 		}
 		if (segment)
 			atomic_fetch_or(&segment->users, user);

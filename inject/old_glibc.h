@@ -20,6 +20,7 @@ OLD(dlinfo, "2.3.3");
 OLD(pthread_create, "2.2.5");
 OLD(pthread_mutex_trylock, "2.2.5");
 OLD(pthread_sigmask, "2.2.5");
+OLD(pthread_mutex_trylock, "2.2.5");
 OLD(pthread_attr_setstacksize, "2.2.5");
 OLD(pthread_setname_np, "2.12");
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "inject/nvtx.h"
@@ -100,12 +101,30 @@ static void at_exit(void)
 	atomic_store(&segment->state, SEGMENT_ENDED);
 }
 
+/* [setup] A child that was forked while another thread was in here finds the lock
+ * taken for ever: then it does without us. */
+static bool set_up_alone(void)
+{
+	struct timespec ms = { 0, 1000000 };
+
+	int saved_errno = errno;
+
+	for (int i = 0; i < 2000; i++) {
+		if (pthread_mutex_trylock(&setup_lock) == 0)
+			return true;
+		(void)nanosleep(&ms, NULL);
+	}
+	errno = saved_errno;
+	return false;
+}
+
 /* [setup] By the driver, in cuInit. */
 int InitializeInjection(void)
 {
 	int saved_errno = errno;
 
-	pthread_mutex_lock(&setup_lock);
+	if (!set_up_alone())
+		return 1;
 	if (set_up() && !inject_state->cupti.cuptiGetVersion && cupti_open(inject_state) &&
 	    activity_start(inject_state) == 0) {
 		yield_watch(inject_state);
@@ -122,7 +141,8 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
 	int saved_errno = errno;
 
-	pthread_mutex_lock(&setup_lock);
+	if (!set_up_alone())
+		return 1;
 	if (set_up() && inject_state->trace >> TRACE_NVTX & 1)
 		nvtx_attach(get_table);
 	pthread_mutex_unlock(&setup_lock);

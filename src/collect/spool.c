@@ -191,6 +191,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	p->layout = &spool->layout;
 	p->pid = p->segment->pid;
 	p->number = ++spool->begun;
+	p->outer_pid = atomic_load(&spool->head->owner[index]);
 	len = strnlen(p->segment->command, sizeof(p->segment->command));
 	snprintf(text, sizeof(text), "%.*s (pid %u)", (int)len, p->segment->command, p->pid);
 	p->source = session_source(session, "cuda", text);
@@ -390,7 +391,7 @@ static bool is_alive(const struct spooled *p)
 	FILE *file;
 	bool same = false;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", p->pid);
+	snprintf(path, sizeof(path), "/proc/%u/stat", p->outer_pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;

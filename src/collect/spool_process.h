@@ -29,8 +29,9 @@ struct spooled {
 	struct sink *sink; /* during a call */
 	struct err *err;
 	uint32_t source, process;
-	uint32_t pid;
 	uint64_t number;                /* counts up as processes begin */
+	uint32_t pid;                   /* as the process sees itself */
+	uint32_t outer_pid;             /* as we see it */
 	int64_t offset_ns;              /* of records' times from CLOCK_MONOTONIC */
 	uint64_t tail;                  /* of the ring */
 	struct map texts;               /* text id -> string */

@@ -364,10 +364,9 @@ static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct session *session = p->sink->session;
 	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source };
 	char uuid[48];
-	int len = 4;
+	int len = snprintf(uuid, sizeof(uuid), "GPU-");
 
 	TAKE(cupti_device, device);
-	memcpy(uuid, "GPU-", 4);
 	for (int i = 0; i < 16; i++)
 		len += snprintf(uuid + len, sizeof(uuid) - (size_t)len, "%s%02x",
 				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", device.uuid[i]);

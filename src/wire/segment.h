@@ -224,7 +224,8 @@ struct spool_head {
 	uint64_t magic;
 	uint32_t version, count;
 	uint64_t segment_bytes;
-	_Atomic uint32_t owner[SEGMENT_COUNT_MAX]; /* pid that claimed it; 0: free */
+	_Atomic uint32_t owner[SEGMENT_COUNT_MAX]; /* pid, as /proc has it, that claimed it;
+						      0: free */
 	_Atomic uint32_t unserved;                 /* processes that found none free */
 	_Atomic uint32_t unserved_host;            /* the same, for calls of the system alone */
 };

@@ -308,6 +308,14 @@ def setuid_copy(at, argv):
     return [copy, argv[1]]
 
 
+def in_namespace(at, argv):
+    """A PID namespace whose /proc is still that of outside."""
+    program = ["unshare", "--pid", "--fork", *argv]
+    if at.run(program).returncode != 0:
+        raise Skip("no rights to make a namespace")
+    return program
+
+
 def pip_layout():
     """libcupti beside the runtime of a Python environment, not in any path."""
     at = Place()
@@ -319,9 +327,8 @@ def pip_layout():
         shutil.copy(os.path.join(HOSTS, "libother_tool.so"), os.path.join(lib, "libcudart.so.12"))
         shutil.copy(os.path.join(HOSTS, "old", "libcupti.so.12"), own)
         shutil.copy(os.path.join(HOSTS, "libcuda.so.1"), at.top)
-        at.env.update(LD_LIBRARY_PATH=at.top, LD_PRELOAD=os.path.join(lib, "libcudart.so.12"),
-                      PUPPET_CUPTI="version=24")
-        done = at.sonde(host("one"))
+        at.env.update(LD_LIBRARY_PATH=at.top, PUPPET_CUPTI="version=24")
+        done = at.sonde(["env", "LD_PRELOAD=" + os.path.join(lib, "libcudart.so.12"), *host("one")])
         expect(done.returncode == 0 and at.kernels() == 1000, "%d kernels" % at.kernels())
     finally:
         at.close()
@@ -374,6 +381,7 @@ CASES = {
     "cloned": same(host("cloned"), lost=0),
     "vforked": same(host("vforked"), lost=0),
     "background": same(host("background"), exact=False, says="still runs"),
+    "pid_namespace": same(host("slow_one"), setup=in_namespace, lost=0),
     "quick_exit": same(host("quick_exit"), lost=0),
     "aborted": same(host("aborted"), lost=0),
     "killed": same(host("killed"), lost=0),

@@ -13,6 +13,7 @@
 
 /* X(name): host_NAME() */
 #define HOST_LIST(X)    \
+	X(slow_one)     \
 	X(one)          \
 	X(work)         \
 	X(threads)      \

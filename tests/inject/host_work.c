@@ -15,6 +15,16 @@ int host_one(void)
 	return 0;
 }
 
+/* Long enough for sonde to look whether it is alive. */
+int host_slow_one(void)
+{
+	gpu_begin();
+	gpu_launches(500);
+	nap_ms(100);
+	gpu_launches(500);
+	return 0;
+}
+
 /* Of each kind something, with numbers that a test can expect. */
 int host_work(void)
 {

@@ -449,7 +449,7 @@ Test(spool, times_from_the_epoch_are_put_on_the_steady_clock)
 /* Of a process that goes on nothing is taken away: it still writes there. */
 Test(spool, a_process_that_outlives_the_command_keeps_its_segment)
 {
-	bench.segment->pid = (uint32_t)getpid();
+	atomic_store(&bench.head->owner[0], (uint32_t)getpid());
 	atomic_store(&bench.segment->buffers[2].state, BUFFER_FILLING);
 	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("alive"));
 	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
