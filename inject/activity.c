@@ -318,6 +318,41 @@ static void pause_host(struct inject *inject, bool paused)
 		atomic_store(&segment->paused, paused);
 }
 
+/* What is on even while recording is paused: devices and contexts are told once,
+ * and calls can't be switched from a callback (seen with CUPTI 13.0: they stay off).
+ * The reader drops calls outside of what SLOT_GATE opens. */
+static void each_base(struct inject *inject, bool enable)
+{
+	static const uint32_t kinds[] = { CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT };
+	static const uint32_t calls[] = { CUPTI_KIND_RUNTIME, CUPTI_KIND_DRIVER };
+
+	for (size_t i = 0; i < 2; i++)
+		(void)(enable ? inject->cupti.cuptiActivityEnable(kinds[i])
+			      : inject->cupti.cuptiActivityDisable(kinds[i]));
+	if (!wants_api(inject))
+		return;
+	if (inject->cupti.cuptiActivityEnableRuntimeApi &&
+	    inject->cupti.cuptiActivityEnableDriverApi) {
+		enable_api(inject, CUPTI_DOMAIN_RUNTIME, enable);
+		enable_api(inject, CUPTI_DOMAIN_DRIVER, enable);
+		return;
+	}
+	for (size_t i = 0; i < 2; i++)
+		(void)(enable ? inject->cupti.cuptiActivityEnable(calls[i])
+			      : inject->cupti.cuptiActivityDisable(calls[i]));
+}
+
+static void gate(struct inject *inject, bool open)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+	struct segment_slot *slot = segment ? slot_take(segment) : NULL;
+
+	if (!slot)
+		return;
+	slot->value = open;
+	slot_commit(slot, SLOT_GATE);
+}
+
 void activity_enable(struct inject *inject)
 {
 	/* After a step back CUPTI is the host's. */
@@ -325,16 +360,7 @@ void activity_enable(struct inject *inject)
 		return;
 	pause_host(inject, false);
 	each_kind(inject, true);
-	if (!wants_api(inject))
-		return;
-	if (inject->cupti.cuptiActivityEnableRuntimeApi &&
-	    inject->cupti.cuptiActivityEnableDriverApi) {
-		enable_api(inject, CUPTI_DOMAIN_RUNTIME, 1);
-		enable_api(inject, CUPTI_DOMAIN_DRIVER, 1);
-	} else {
-		(void)inject->cupti.cuptiActivityEnable(CUPTI_KIND_RUNTIME);
-		(void)inject->cupti.cuptiActivityEnable(CUPTI_KIND_DRIVER);
-	}
+	gate(inject, true);
 }
 
 void activity_disable(struct inject *inject)
@@ -343,11 +369,14 @@ void activity_disable(struct inject *inject)
 		return;
 	if (!atomic_load(&inject->leaving))
 		pause_host(inject, true);
+	gate(inject, false);
 	each_kind(inject, false);
-	if (wants_api(inject) && inject->cupti.cuptiActivityEnableRuntimeApi) {
-		enable_api(inject, CUPTI_DOMAIN_RUNTIME, 0);
-		enable_api(inject, CUPTI_DOMAIN_DRIVER, 0);
-	}
+}
+
+void activity_off(struct inject *inject)
+{
+	activity_disable(inject);
+	each_base(inject, false);
 }
 
 void activity_watch_profiler_calls(struct inject *inject)
@@ -442,7 +471,10 @@ int activity_start(struct inject *inject)
 	}
 	if (inject->trace >> TRACE_RANGE_PROFILER & 1)
 		activity_watch_profiler_calls(inject);
-	if (!(inject->trace >> TRACE_PAUSED & 1))
+	each_base(inject, true);
+	if (inject->trace >> TRACE_PAUSED & 1)
+		gate(inject, false);
+	else
 		activity_enable(inject);
 	return 0;
 }

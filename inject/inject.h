@@ -138,6 +138,8 @@ int activity_start(struct inject *inject);   /* [setup] */
 void activity_enable(struct inject *inject); /* [setup], [thread] */
 /* What is in buffers still has to be flushed, not from a callback. */
 void activity_disable(struct inject *inject);
+/* Disable for good: also what stays on while recording is paused. */
+void activity_off(struct inject *inject);
 /* [setup] Callbacks for cudaProfilerStart and cudaProfilerStop. */
 void activity_watch_profiler_calls(struct inject *inject);
 /* [setup] Callbacks for the calls that obtain memory. */

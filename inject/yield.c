@@ -33,7 +33,7 @@ static void step_back(struct inject *inject)
 			break;
 		}
 	}
-	activity_disable(inject);
+	activity_off(inject);
 	(void)inject->cupti.cuptiActivityFlushAll(1);
 	(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);
 	inject_off(inject, SEGMENT_REASON_YIELDED, 0);

@@ -68,8 +68,8 @@ struct opt {
 	}
 /* Another program's command line: from the first word that is no option of
  * ours, or from behind --. Its options are its own. */
-#define OPT_COMMAND(type, field, value, what)                                      \
-	{                                                                          \
+#define OPT_COMMAND(type, field, value, what)                                       \
+	{                                                                           \
 		OPT_KIND_COMMAND, offsetof(type, field), 0, NULL, value, what, true \
 	}
 #define OPT_END                      \

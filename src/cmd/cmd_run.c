@@ -185,9 +185,11 @@ static void keep_time(struct run *run, bool interrupted)
 static int record(struct run *run, struct err *err)
 {
 	enum { TICK_MS = 20 };
-	int64_t flushed_ns = now_ns();
+	static const int64_t FLUSH_NS = 500000000;
 	struct launch_news news;
-	int ret = 0;
+	/* From the first moment there is a profile to read, whatever kills us. */
+	int ret = store_flush(run->store, err);
+	int64_t flushed_ns = now_ns();
 
 	do {
 		launch_wait(run->launch, TICK_MS, &news);
@@ -199,7 +201,7 @@ static int record(struct run *run, struct err *err)
 			ret = run_system_tick(run->system, err);
 		if (ret >= 0)
 			ret = threads_tick(run->threads, now_ns(), err);
-		if (ret >= 0 && now_ns() - flushed_ns > 1000000000) {
+		if (ret >= 0 && now_ns() - flushed_ns > FLUSH_NS) {
 			ret = store_flush(run->store, err);
 			flushed_ns = now_ns();
 		}

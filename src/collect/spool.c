@@ -142,6 +142,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->rows);
+	VEC_DONE(&p->gates);
 	VEC_DONE(&p->pushed);
 	VEC_DONE(&p->started);
 	free(p);
@@ -332,7 +333,7 @@ static int take_process(struct spool *spool, struct spooled *p, struct sink *sin
 	p->sink = sink;
 	p->err = err;
 	look_at_reason(spool, p);
-	ret = spooled_slots(p, last); /* names first */
+	ret = spooled_slots(p, false); /* names first; what waits for a device, after it */
 	if (ret >= 0)
 		ret = take_buffers(p, last);
 	if (ret >= 0)

@@ -23,28 +23,35 @@ struct open_range {
 	int64_t start_ns;
 };
 
+/* When recording was on. */
+struct open_gate {
+	int64_t from_ns, to_ns;
+};
+
 struct spooled {
 	struct segment *segment;
 	const struct segment *layout;
 	struct sink *sink; /* during a call */
 	struct err *err;
 	uint32_t source, process;
-	uint64_t number;                /* counts up as processes begin */
-	uint32_t pid;                   /* as the process sees itself */
-	uint32_t outer_pid;             /* as we see it */
-	int64_t offset_ns;              /* of records' times from CLOCK_MONOTONIC */
-	uint64_t tail;                  /* of the ring */
-	struct map texts;               /* text id -> string */
-	struct map kernels;             /* text id -> string of the demangled name */
-	struct map lanes;               /* hash of what it is -> lane + 1 */
-	struct map apis;                /* domain << 32 | cbid -> string */
-	struct symbols *symbols;        /* made when the first call stack comes */
-	struct map sites;               /* text of a call stack -> string */
-	struct map asked;               /* correlation -> string of the site */
-	struct map reasons;             /* index of a stall reason -> string */
-	struct map ranges;              /* range id -> index into open + 1 */
-	struct map devices;             /* context -> device */
-	struct map rows;                /* device as the process counts -> session device */
+	uint64_t number;         /* counts up as processes begin */
+	uint32_t pid;            /* as the process sees itself */
+	uint32_t outer_pid;      /* as we see it */
+	int64_t offset_ns;       /* of records' times from CLOCK_MONOTONIC */
+	uint64_t tail;           /* of the ring */
+	struct map texts;        /* text id -> string */
+	struct map kernels;      /* text id -> string of the demangled name */
+	struct map lanes;        /* hash of what it is -> lane + 1 */
+	struct map apis;         /* domain << 32 | cbid -> string */
+	struct symbols *symbols; /* made when the first call stack comes */
+	struct map sites;        /* text of a call stack -> string */
+	struct map asked;        /* correlation -> string of the site */
+	struct map reasons;      /* index of a stall reason -> string */
+	struct map ranges;       /* range id -> index into open + 1 */
+	struct map devices;      /* context -> device */
+	struct map rows;         /* device as the process counts -> session device */
+	bool gated;              /* recording was paused at some time: `gates` has when it was on */
+	VEC(struct open_gate) gates;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
 	size_t free_started;            /* where to look for a free place */
@@ -82,6 +89,9 @@ uint32_t spooled_thread(struct spooled *p, uint32_t thread);
 uint32_t spooled_other(struct spooled *p, const char *name);
 /* Where allocations go: of a device as the process counts; -1 the host. */
 uint32_t spooled_memory(struct spooled *p, int64_t device);
+
+/* spool_slots.c: was recording on, at `ns` of the source's clock? */
+bool spooled_is_open(const struct spooled *p, int64_t ns);
 
 /* spool_records.c: `valid` bytes of activity records into the sink. `unfinished`:
  * CUPTI still held the buffer, records can be incomplete. */

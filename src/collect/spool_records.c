@@ -243,6 +243,8 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 	if (api.process != p->pid || !times_good(p, api.start, api.end))
 		return 0;
 	call.start_ns = spooled_time(p, api.start);
+	if (!spooled_is_open(p, call.start_ns))
+		return 0;
 	call.end_ns = spooled_time(p, api.end);
 	call.lane = spooled_thread(p, api.thread);
 	call.name = spooled_api(p, driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME, api.cbid);

@@ -173,6 +173,31 @@ static int stream(struct spooled *p, const struct segment_slot *slot)
 	return sink_mark(p->sink, &mark, p->err);
 }
 
+static void gate(struct spooled *p, const struct segment_slot *slot)
+{
+	int64_t ns = (int64_t)slot->time_ns;
+
+	if (slot->value) {
+		*VEC_ADD(&p->gates) = (struct open_gate){ ns, INT64_MAX };
+	} else if (p->gates.count) {
+		p->gates.at[p->gates.count - 1].to_ns = ns;
+		p->gated = true;
+	} else {
+		p->gated = true;
+	}
+}
+
+bool spooled_is_open(const struct spooled *p, int64_t ns)
+{
+	if (!p->gated)
+		return true;
+	for (size_t i = p->gates.count; i-- > 0;) {
+		if (ns >= p->gates.at[i].from_ns)
+			return ns < p->gates.at[i].to_ns;
+	}
+	return false;
+}
+
 static int pc_sample(struct spooled *p, const struct segment_slot *slot)
 {
 	struct stall stall = { .samples = slot->x[0], .pc_offset = slot->value };
@@ -240,6 +265,9 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		p->sink->session->lanes.at[lane].name = spooled_text(p, slot->a);
 		return 0;
 	}
+	case SLOT_GATE:
+		gate(p, slot);
+		return 0;
 	case SLOT_SITE:
 		map_put(&p->asked, slot->value, spooled_site(p, slot->a));
 		return 0;

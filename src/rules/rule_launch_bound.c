@@ -5,6 +5,9 @@
 /* Idle time between launches that came, but too slowly, as a share of the span.
  * The same share as for a starved GPU: doc/rules/launch_bound.md */
 static const double LAUNCH_BOUND_SHARE = 0.10;
+/* From here on it is worth a note: a part of each step that launches many small
+ * kernels hides in the share of the whole. */
+static const double LAUNCH_NOTE_SHARE = 0.03;
 static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 
 /* Fewer launches have no rate. */
@@ -45,8 +48,10 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	struct judged judged = device_judged(device);
 	int64_t idle_ns = judged.idle[IDLE_LAUNCH_RATE].ns;
 	double share = share_of(idle_ns, judged.span_ns);
-	struct finding *finding = finding_add(
-		findings, rule, share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
+	struct finding *finding = finding_add(findings, rule,
+					      share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD
+					      : share >= LAUNCH_BOUND_SHARE   ? SEVERITY_WARN
+									      : SEVERITY_NOTE);
 	struct unit_text ns, percent, median, gap, count;
 	/* Even a host that does nothing but launch needs its launch calls. */
 	int64_t low_ns = idle_ns - judged.launch_sum_ns;
@@ -89,8 +94,7 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;
 		judged = device_judged(device);
-		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >=
-		    LAUNCH_BOUND_SHARE)
+		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >= LAUNCH_NOTE_SHARE)
 			tell(facts, rule, device, findings);
 	}
 }

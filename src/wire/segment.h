@@ -153,7 +153,7 @@ enum slot_kind {
 	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
 			  */
 	SLOT_STALL_NAME, /* value = index; a = name */
-	SLOT_RANGE_API,  /* value: 1 cudaProfilerStart, 0 cudaProfilerStop */
+	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
 	SLOT_GAP,        /* value: 1 recording stopped, 0 began; a = why */
 	SLOT_CLOCK,      /* value = CLOCK_REALTIME at `time_ns` */
 	SLOT_OS,         /* call of the system: value = start, time_ns is its end; a = name */

@@ -56,8 +56,6 @@ for mode in slow fast; do
 done
 
 echo "== other users of CUPTI"
-run -o own.sonde -- env OUT="$work/own" python3 "$programs/train.py" fast >own.log 2>&1
-claim $? "train.py with its own profiler ends well"
 mkdir -p own
 OUT=$work/own run -o own.sonde -- python3 "$programs/train.py" fast >own.log 2>&1
 [[ -s own/train_fast.json ]] && grep -q 'asked for CUPTI itself' own.log
@@ -71,9 +69,13 @@ if [[ $cupti12 ]]; then
 	claim $? "CUPTI 12.8: every launch"
 fi
 ./launch 2000 >/dev/null
-run -o ncu.sonde -- ncu --launch-count 2 ./launch 100 >ncu.log 2>&1
-claim $? "under ncu: it ends well"
-grep 'sonde run:' ncu.log
+ncu --clock-control none --launch-count 2 ./launch 100 >ncu0.log 2>&1
+alone=$?
+run -o ncu.sonde -- ncu --clock-control none --launch-count 2 ./launch 100 >ncu.log 2>&1
+with=$?
+[[ $alone == "$with" && $(grep -c 'gpu__time\|Duration' ncu0.log) == $(grep -c 'gpu__time\|Duration' ncu.log) ]]
+claim $? "under ncu: ends as without us ($alone, $with)"
+tail -n 3 ncu.log
 run -o san.sonde -- compute-sanitizer ./launch 100 >san.log 2>&1
 claim $? "under compute-sanitizer: it ends well"
 grep 'sonde run:' san.log
@@ -94,7 +96,8 @@ for i in 11 12 13 14 15 16 17 18 19 20; do
 	while pgrep -x launch >/dev/null; do sleep 0.1; done
 	grep -q '200000 launches' alive$i || { echo "kill $i: the target did not end"; unreadable=$((unreadable + 1)); }
 	"$sonde" report --json kill$i.sonde >/dev/null 2>&1 ||
-		"$sonde" report --json kill$i.sonde.part >/dev/null 2>&1 || unreadable=$((unreadable + 1))
+		"$sonde" report --json kill$i.sonde.part >/dev/null 2>kill.err ||
+		{ unreadable=$((unreadable + 1)); echo "kill $i: $(cat kill.err)"; }
 done
 echo "unreadable: $unreadable; left in /dev/shm: $(ls /dev/shm | grep -c sonde); others: $(ls | grep -v 'sonde\|alive\|json\|rows\|log\|err\|own\|launch$\|cases$\|pipeline$\|pickle\|txt' | tr '\n' ' ')"
 claim $unreadable "20 kills: profiles readable, targets unharmed"

@@ -173,7 +173,13 @@ Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
 	cr_assert_eq(first(&bench)->impact_high_ns, 101 * MS);
 	cr_assert_says(first(&bench)->claim, "a launch comes every 50.0 us");
 	cr_assert_says(first(&bench)->advice.at[0], "CUDA graphs");
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
 	set_idle(fact, IDLE_LAUNCH_RATE, 99 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
+	set_idle(fact, IDLE_LAUNCH_RATE, 31 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	set_idle(fact, IDLE_LAUNCH_RATE, 29 * MS);
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
 	bench_done(&bench);
 }
