@@ -24,6 +24,7 @@
 
 struct input;
 
+/* "-" is standard input. ERR_MISSING: no such file; ERR_FORMAT: a directory. */
 int input_open(const char *path, struct input **ret_input, struct err *err);
 /* From memory, which stays the caller's and must outlive the input: for tests
  * and fuzzers. `name` is what errors call it. Compression is undone too. */

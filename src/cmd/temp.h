@@ -11,6 +11,7 @@
 
 struct temp;
 
+/* The directory, empty. temp_free removes it with what is in it. */
 int temp_new(struct temp **ret_temp, struct err *err);
 /* Where the profile goes; no file is there yet. Borrowed until temp_free. */
 const char *temp_path(const struct temp *temp);

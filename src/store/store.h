@@ -48,6 +48,9 @@ int store_recover(const char *path, struct err *err);
 /* Is PATH a finished recording as store_create_recording begins them? */
 bool store_is_recording(const char *path);
 
+/* For reading, also while it is written; PATH.part where PATH is not there yet.
+ * ERR_MISSING: neither is there; ERR_FORMAT: no profile, or nothing in it can be
+ * read; ERR_UNSUPPORTED: of a newer version. */
 int store_open(const char *path, struct store **ret_store, struct err *err);
 
 /* Release; NULL is a no-op. A written store that was not finished stays as

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/own.h"
+#include "golden.h"
 #include "present/top.h"
 
 enum { SECOND = 1000000000 };
@@ -14,28 +15,6 @@ static const int64_t START_UTC_NS = 1788258030 * INT64_C(1000000000);
 static struct snapshot snapshot;
 static struct roster_row rows[16];
 static struct top_view view;
-
-static void check_golden(const char *name, const struct buf *got)
-{
-	OWN(own_fclosep) FILE *file = NULL;
-	struct buf path = { 0 }, expected = { 0 };
-	char part[4096];
-	size_t len;
-
-	buf_printf(&path, "%s/tests/present/%s", SOURCE_DIR, name);
-	if (getenv("SONDE_UPDATE")) {
-		file = fopen(path.at, "we");
-		cr_assert(file && fwrite(got->at, 1, got->len, file) == got->len);
-		return;
-	}
-	file = fopen(path.at, "re");
-	cr_assert(file, "%s is missing: SONDE_UPDATE=1 writes it", path.at);
-	while ((len = fread(part, 1, sizeof(part), file)) > 0)
-		buf_add(&expected, part, len);
-	cr_assert_str_eq(got->at, expected.at, "%s differs:\n%s", name, got->at);
-	buf_done(&path);
-	buf_done(&expected);
-}
 
 static void start(void)
 {
