@@ -3,10 +3,9 @@
  *
  * Three forms. dmon: the columns, widths and units of `nvidia-smi dmon -s
  * pucvmet` of driver 580, a row for each card, the header again every
- * screenful; what was not asked in this round is as before, what is unknown "-". csv: a row for each card or MIG instance,
- * a column for each metric of metric.h in its unit, empty where unknown. jsonl:
- * an object for each snapshot, schema "sonde.snapshot/1"; what is unknown is
- * left out.
+ * screenful; what was not asked in this round is as before, what is unknown "-". csv: a row for
+ * each card or MIG instance, a column for each metric of metric.h in its unit, empty where unknown.
+ * jsonl: an object for each snapshot, schema "sonde.snapshot/1"; what is unknown is left out.
  */
 #pragma once
 

@@ -273,9 +273,9 @@ Test(cost, without_gpm_the_counters_of_pcie_are_read_in_its_place)
 
 Test(cost, a_flight_recorder_beside_files_costs_little_more)
 {
-	struct bench bench = { .pace = { .interval_ns = 5000 * MS,
-					 .flight_ns = 100 * MS,
-					 .needs = PACE_FILES } };
+	struct bench bench = {
+		.pace = { .interval_ns = 5000 * MS, .flight_ns = 100 * MS, .needs = PACE_FILES }
+	};
 
 	start(&bench, "@h200.nvml\n");
 	CALLS(&bench, nvmlDeviceGetPowerUsage, 600);
