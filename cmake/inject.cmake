@@ -30,3 +30,7 @@ endfunction()
 
 guest(sonde-inject inject.map ${inject_sources})
 guest(sonde-osrt osrt.map ${osrt_sources})
+
+# The start-up module of --torch-ops lies beside the libraries.
+configure_file(inject/python/sitecustomize.py ${CMAKE_BINARY_DIR}/python/sitecustomize.py COPYONLY)
+install(FILES inject/python/sitecustomize.py DESTINATION lib/sonde/python)

@@ -19,7 +19,7 @@
 #include "store/store.h"
 #include "wire/segment.h"
 
-enum { RUN_ENV_MAX = 6 };
+enum { RUN_ENV_MAX = 8 };
 
 struct run_args {
 	const char *output;
@@ -33,7 +33,7 @@ struct run_args {
 	const char *range;
 	const char *library, *nvml;
 	int duration, delay;
-	bool no_report, no_system, no_threads;
+	bool no_report, no_system, no_threads, torch_ops;
 	struct opt_list command;
 };
 
@@ -60,6 +60,7 @@ static const struct opt run_opts[] = {
 	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
 		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
+	OPT_FLAG(struct run_args, torch_ops, 0, "torch-ops", N_("PyTorch's operators as ranges")),
 	OPT_FLAG(struct run_args, no_threads, 0, "no-threads",
 		 N_("do not look at what threads are at")),
 	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
@@ -299,6 +300,10 @@ static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_M
 		ret = trace_words(args, &ret_env[at++], err);
 	if (ret >= 0 && args->trace && run_host_has_word(args->trace, "osrt"))
 		ret = run_host_preload(library, getenv("LD_PRELOAD"), &ret_env[at++], err);
+	if (ret >= 0 && args->torch_ops) {
+		buf_text(&ret_env[at++], "SONDE_TORCH_OPS=1");
+		ret = run_host_python(library, getenv("PYTHONPATH"), &ret_env[at++], err);
+	}
 	for (int i = 0; i < 2 && ret >= 0; i++) {
 		if (!is_taken(injections[i]))
 			buf_printf(&ret_env[at++], "%s=%s", injections[i], library);

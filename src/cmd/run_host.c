@@ -27,22 +27,45 @@ static bool is_osrt(const char *at, size_t len)
 	       (len == own || at[len - own - 1] == '/');
 }
 
-int run_host_preload(const char *inject, const char *before, struct buf *out, struct err *err)
+/* What lies beside the library. It goes into a list that knows no way to write
+ * one of its own `separators` in a path. */
+static int beside(const char *inject, const char *name, const char *separators,
+		  char ret_path[PATH_MAX], struct err *err)
 {
 	const char *slash = strrchr(inject, '/');
 	struct buf path = { 0 };
-	char library[PATH_MAX];
 	const char *found;
 
-	buf_printf(&path, "%.*s" OSRT, slash ? (int)(slash - inject) + 1 : 0, inject);
-	found = realpath(path.at, library);
+	buf_printf(&path, "%.*s%s", slash ? (int)(slash - inject) + 1 : 0, inject, name);
+	found = realpath(path.at, ret_path);
 	buf_done(&path);
 	if (!found)
-		return err_set(err, ERR_MISSING, OSRT " is not beside %s", inject);
-	/* The loader's separators; it knows no way to write them otherwise. */
-	if (strpbrk(library, ": "))
+		return err_set(err, ERR_MISSING, "%s is not beside %s", name, inject);
+	if (strpbrk(ret_path, separators))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "%s: LD_PRELOAD can't name a path with a blank or colon", library);
+			       "%s: a path with a blank or colon can't be handed to the command",
+			       ret_path);
+	return 0;
+}
+
+int run_host_python(const char *inject, const char *before, struct buf *out, struct err *err)
+{
+	char folder[PATH_MAX];
+
+	if (beside(inject, "python", ":", folder, err) < 0)
+		return err->code;
+	buf_printf(out, "PYTHONPATH=%s", folder);
+	if (before && *before)
+		buf_printf(out, ":%s", before);
+	return 0;
+}
+
+int run_host_preload(const char *inject, const char *before, struct buf *out, struct err *err)
+{
+	char library[PATH_MAX];
+
+	if (beside(inject, OSRT, ": ", library, err) < 0)
+		return err->code;
 	buf_text(out, "LD_PRELOAD=");
 	while (before && *before) {
 		size_t len = strcspn(before, ": ");

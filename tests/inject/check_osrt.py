@@ -181,7 +181,28 @@ def states():
         at.close()
 
 
+def torch_ops():
+    """The start-up module, with an invented torch: HERE/python/fake."""
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python")
+    program = [sys.executable, os.path.join(top, "program.py")]
+    at = Place(PYTHONPATH=os.path.join(top, "fake") + ":" + os.path.join(top, "other"), PYTHONDONTWRITEBYTECODE="1")
+    try:
+        alone = at.run(program + ["torch"]).stdout.decode()
+        under = at.sonde(program + ["torch"], "--torch-ops")
+        expect(under.returncode == 0 and not alone.count("['emit_nvtx']\nits own"), "alone")
+        expect(under.stdout.decode() == alone.replace("ready []", "ready ['emit_nvtx']"), "%r" % under.stdout)
+        expect(under.stdout.startswith(b"the other one"), "the user's own start-up module")
+        at.env["PYTHONPATH"] = ""
+        under = at.sonde(program + ["missing"], "--torch-ops")
+        expect(under.stdout == b"[] True\nNo module named 'torch'\n", "%r" % under.stdout)
+        expect(at.sonde([sys.executable, "-I", "-c", "pass"], "--torch-ops").returncode == 0, "isolated")
+        at.clean()
+    finally:
+        at.close()
+
+
 CASES = {
+    "torch_ops": torch_ops,
     "states": states,
     "calls": calls,
     "cancelled": scenario("cancelled"),

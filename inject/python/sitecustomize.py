@@ -1,0 +1,111 @@
+"""Start-up module of `sonde run --torch-ops`: PyTorch's operators as NVTX ranges.
+
+Python imports it because sonde puts its folder in front of PYTHONPATH. It takes
+itself out of sys.path, lets the sitecustomize that would have run do so, and
+waits: when the program imports torch, and torch then sets CUDA up, it turns on
+torch.autograd.profiler.emit_nvtx in that thread. It never sets CUDA up itself (a
+program may fork before), and steps back for good when the program profiles on
+its own. Whatever fails here fails silently.
+"""
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Torch(object):
+    """Finds torch as it would be found, and adds a step after it has run."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+        spec = importlib.util.find_spec(name)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(object):
+    def __init__(self, loader):
+        self._loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        try:
+            _arm(module)
+        except Exception:
+            pass
+
+
+def _arm(torch):
+    import threading
+    profiler = torch.autograd.profiler
+    state = {"range": None, "thread": None, "over": False, "entering": False}
+
+    def begin():
+        try:
+            if not state["over"] and state["range"] is None:
+                nvtx = profiler.emit_nvtx()
+                state["entering"] = True
+                nvtx.__enter__()
+                state.update(range=nvtx, thread=threading.get_ident())
+        except Exception:
+            state["over"] = True
+        finally:
+            state["entering"] = False
+
+    def step_back():
+        state["over"] = True
+        nvtx, state["range"] = state["range"], None
+        if nvtx is not None and state["thread"] == threading.get_ident():
+            try:
+                nvtx.__exit__(None, None, None)
+            except Exception:
+                pass
+
+    def give_way(owner, name):
+        """Before the program's own profiler begins."""
+        method = getattr(owner, name, None)
+        if method is None:
+            return
+
+        def wrapper(self, *args, **kwargs):
+            if not state["entering"]:
+                step_back()
+            return method(self, *args, **kwargs)
+
+        wrapper.__name__, wrapper.__doc__ = name, method.__doc__
+        setattr(owner, name, wrapper)
+
+    give_way(profiler.profile, "_prepare_trace")
+    give_way(profiler.profile, "__enter__")
+    give_way(profiler.emit_nvtx, "__enter__")
+    torch.cuda._lazy_call(begin)
+
+
+def _others():
+    """The sitecustomize that is next, as if this one were not there."""
+    sys.path[:] = [at for at in sys.path if os.path.abspath(at or os.curdir) != _here]
+    ours = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as why:
+        if getattr(why, "name", "sitecustomize") != "sitecustomize":
+            raise
+    finally:
+        if ours is not None:
+            sys.modules.setdefault("sitecustomize", ours)
+
+
+if os.environ.get("SONDE_TORCH_OPS") == "1" and sys.version_info >= (3, 6):
+    sys.meta_path.insert(0, _Torch())
+_others()
