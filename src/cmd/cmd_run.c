@@ -230,6 +230,20 @@ static void describe(struct run *run)
 	buf_done(&command);
 }
 
+/* Tools that bring a library of their own into the program: beside ours ncu's
+ * target fails (seen with 2025.3.1). They get their program as without us. */
+static const char *other_tool(const char *command)
+{
+	static const char *const tools[] = { "ncu", "nsys", "nv-nsight-cu-cli", "nvprof" };
+	const char *slash = strrchr(command, '/');
+
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+		if (!strcmp(slash ? slash + 1 : command, tools[i]))
+			return tools[i];
+	}
+	return NULL;
+}
+
 static void tell(const struct run *run, const char *path)
 {
 	struct spool_status status;
@@ -247,7 +261,12 @@ static void tell(const struct run *run, const char *path)
 	if (status.unserved_host)
 		fprintf(stderr, "sonde run: calls of the system of %u processes found no room\n",
 			status.unserved_host);
-	if (!status.processes)
+	if (other_tool(run->args->command.at[0]))
+		fprintf(stderr,
+			"sonde run: %s profiles the program itself: its GPU activity is not "
+			"recorded\n",
+			other_tool(run->args->command.at[0]));
+	else if (!status.processes)
 		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
 	fprintf(stderr, "sonde run: %s\n", path);
 }
@@ -305,7 +324,7 @@ static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_M
 		ret = run_host_python(library, getenv("PYTHONPATH"), &ret_env[at++], err);
 	}
 	for (int i = 0; i < 2 && ret >= 0; i++) {
-		if (!is_taken(injections[i]))
+		if (!other_tool(args->command.at[0]) && !is_taken(injections[i]))
 			buf_printf(&ret_env[at++], "%s=%s", injections[i], library);
 	}
 	return ret;

@@ -109,7 +109,7 @@ static void load(int file, struct module *module)
 	Elf64_Ehdr head;
 	Elf64_Shdr *sections;
 
-	if (!read_at(file, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+	if (!read_at(file, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    head.e_shentsize != sizeof(Elf64_Shdr) || !head.e_shnum)
 		return;

@@ -17,6 +17,9 @@
 enum { NAMES_MAX = 65536, LINK_MAX_BYTES = 4096, READ_BYTES = 4096, LINE_MAX_BYTES = 4096 };
 
 static const char *path_of(const struct tree *tree, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static const char *path_of(const struct tree *tree, const char *fmt, va_list args)
 {
 	struct buf path = { 0 };
 	const char *kept;

@@ -445,6 +445,7 @@ static struct record *read_log(const char *text)
 
 Test(kernel_log, faults_become_marks_of_their_card)
 {
+	OWN(record_freep)
 	struct record *record = read_log(
 		"[  912.104] NVRM: GPU at PCI:0000:9b:00: "
 		"GPU-11111111-2222-3333-4444-555555555555\n"
@@ -472,6 +473,7 @@ Test(kernel_log, faults_become_marks_of_their_card)
 
 Test(kernel_log, a_zone_places_the_file_in_utc)
 {
+	OWN(record_freep)
 	struct record *record =
 		read_log("2025-02-23T16:24:18,000000+00:00 NVRM: Xid (PCI:0000:9b:00): 79, x\n"
 			 "2025-02-23T16:24:19,500000+00:00 NVRM: Xid (PCI:0000:9b:00): 154, y\n");
@@ -484,6 +486,7 @@ Test(kernel_log, a_zone_places_the_file_in_utc)
 
 Test(kernel_log, the_year_turns_once)
 {
+	OWN(record_freep)
 	struct record *record =
 		read_log("Dec 31 23:59:58 n kernel: NVRM: Xid (PCI:0000:9b:00): 79, x\n"
 			 "Jan  1 00:00:03 n kernel: NVRM: Xid (PCI:0000:9b:00): 45, x\n");
@@ -493,6 +496,7 @@ Test(kernel_log, the_year_turns_once)
 
 Test(kernel_log, a_restart_does_not_turn_time_back)
 {
+	OWN(record_freep)
 	struct record *record = read_log("[  900.0] NVRM: Xid (PCI:0000:9b:00): 79, x\n"
 					 "[    1.0] NVRM: Xid (PCI:0000:9b:00): 45, x\n"
 					 "[    3.0] NVRM: Xid (PCI:0000:9b:00): 45, x\n");
@@ -503,6 +507,7 @@ Test(kernel_log, a_restart_does_not_turn_time_back)
 
 Test(kernel_log, losses_are_counted)
 {
+	OWN(record_freep)
 	struct record *record =
 		read_log("4,100,1000,-;NVRM: Xid (PCI:0000:01:00): 43, pid=1, name=a, Ch 00000018\n"
 			 " SUBSYSTEM=pci\n"
@@ -517,6 +522,7 @@ Test(kernel_log, losses_are_counted)
 
 Test(kernel_log, a_log_without_faults_is_a_log)
 {
+	OWN(record_freep)
 	struct record *record =
 		read_log("[    1.0] usb 1-1: new device\n[    2.0] eth0: link up\n");
 
@@ -528,7 +534,9 @@ Test(kernel_log, other_files_are_refused)
 	struct err err = { 0 };
 	int status;
 
-	(void)read_text("Dear diary,\ntoday nothing happened.\n", &err, &status);
+	OWN(record_freep)
+	struct record *record = read_text("Dear diary,\ntoday nothing happened.\n", &err, &status);
+	cr_assert_eq(record->marks.count, 0);
 	cr_assert_eq(status, ERR_FORMAT);
 	cr_assert_str_eq(err.line, "kern.log: holds no line of a kernel log");
 }

@@ -337,7 +337,7 @@ Test(prometheus, the_page_lists_each_name)
 					  .arg = &proc,
 					  .xids = &xid,
 					  .xid_count = 1,
-					  .own = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } };
+					  .own = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } };
 	FILE *file = fopen(SOURCE_DIR "/doc/formats/prometheus.md", "re");
 	struct buf page = { 0 };
 	char *text;

@@ -190,6 +190,7 @@ Test(recorder, a_second_one_on_the_directory_is_refused_with_the_pid, .init = ma
 	struct err err = { 0 };
 	char expected[160];
 
+	cr_assert_not_null(first);
 	cr_assert_eq(recorder_open(&opts, &second, &err), ERR_BUSY);
 	(void)snprintf(expected, sizeof(expected),
 		       "%s: another sonde monitor records there (pid %ld)", dir, (long)getpid());
