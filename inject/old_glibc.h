@@ -18,6 +18,8 @@ OLD(dlvsym, "2.2.5");
 OLD(dladdr, "2.2.5");
 OLD(dlinfo, "2.3.3");
 OLD(pthread_create, "2.2.5");
+OLD(pthread_getattr_np, "2.2.5");
+OLD(pthread_attr_getstack, "2.2.5");
 OLD(pthread_mutex_trylock, "2.2.5");
 OLD(pthread_sigmask, "2.2.5");
 OLD(pthread_mutex_trylock, "2.2.5");

@@ -11,10 +11,14 @@
 #include "inject/inject.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FRAMES_MAX = 48, FRAMES_TOLD = 8, STACKS_MAX = 50000 };
+/* What unwinding, dladdr and snprintf can need: a thread with less goes untold. */
+enum { STACK_LEAST = 64 << 10 };
 
 struct walk {
 	uintptr_t pcs[FRAMES_MAX];
@@ -56,16 +60,31 @@ static bool is_ours(const char *path)
 	return false;
 }
 
-uint32_t site_here(struct inject *inject, struct segment *segment)
+static bool has_room(void)
+{
+	pthread_attr_t attr;
+	void *lowest = NULL;
+	size_t bytes;
+	bool room;
+
+	if (inject_thread() == (uint32_t)getpid())
+		return true; /* the main thread: its stack grows */
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return false;
+	room = !pthread_attr_getstack(&attr, &lowest, &bytes) &&
+	       (char *)__builtin_frame_address(0) - (char *)lowest > STACK_LEAST;
+	pthread_attr_destroy(&attr);
+	return room;
+}
+
+/* Not inlined: its frame is not for threads without room. */
+static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, struct segment *segment)
 {
 	struct walk walk = { .count = 0 };
 	char text[2048];
 	size_t len = 0;
 	int told = 0;
 
-	if (!inject->unwind || !inject->unwind_ip ||
-	    atomic_fetch_add(&inject->stacks, 1) >= STACKS_MAX)
-		return 0;
 	(void)inject->unwind(step, &walk);
 	for (int i = 0; i < walk.count && told < FRAMES_TOLD; i++) {
 		Dl_info info;
@@ -84,4 +103,12 @@ uint32_t site_here(struct inject *inject, struct segment *segment)
 		told++;
 	}
 	return len ? text_intern(segment, text, len) : 0;
+}
+
+uint32_t site_here(struct inject *inject, struct segment *segment)
+{
+	if (!inject->unwind || !inject->unwind_ip || !has_room() ||
+	    atomic_fetch_add(&inject->stacks, 1) >= STACKS_MAX)
+		return 0;
+	return take_stack(inject, segment);
 }

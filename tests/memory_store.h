@@ -130,6 +130,7 @@ static int memory_alloc(struct sink *sink, const struct alloc *alloc, struct err
 	row->col[COL_bytes] = alloc->bytes;
 	row->col[COL_address] = (int64_t)alloc->address;
 	row->col[COL_allocated] = alloc->allocated_bytes;
+	row->col[COL_name] = alloc->site;
 	row->col[COL_reserved] = alloc->reserved_bytes;
 	row->col[COL_device] = alloc->device;
 	return 0;

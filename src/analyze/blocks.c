@@ -31,13 +31,14 @@ struct held_event {
 	int64_t bytes;  /* 0 and less: given back */
 	uint32_t place; /* device; devices.count + 1: host; of streams 0 */
 	uint32_t source;
+	uint32_t site; /* string */
 	bool stream;
 };
 
 /* What is held: by source and id. */
 struct holder {
 	int64_t time, bytes;
-	uint32_t place, source;
+	uint32_t place, source, site;
 	bool held, stream;
 };
 
@@ -80,6 +81,7 @@ static void take_allocs(struct blocks *blocks, const struct store_batch *batch, 
 	const struct session *session = blocks->timeline->session;
 	uint32_t of_lane = session->lanes.at[batch->lane].device;
 	const int64_t *ordinal = batch->col[COL_device], *address = batch->col[COL_address];
+	const int64_t *site = batch->col[COL_name];
 	int64_t known = -2, ignored;
 	uint32_t device = SESSION_NONE;
 
@@ -98,17 +100,18 @@ static void take_allocs(struct blocks *blocks, const struct store_batch *batch, 
 		*event = (struct held_event){ .id = (uint64_t)address[i],
 					      .bytes = batch->col[COL_bytes][i],
 					      .place = device,
-					      .source = source };
+					      .source = source,
+					      .site = site ? (uint32_t)site[i] : 0 };
 		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event->time,
 			      &ignored);
 	}
 }
 
-/* "context=1;stream=13" */
+/* "context=1;stream=13", and perhaps ";site=..." behind it */
 static bool read_stream(const char *detail, uint64_t *ret_context, uint64_t *ret_stream)
 {
 	struct str rest = str_of(detail);
-	struct str context = str_cut(&rest, ';'), stream = rest;
+	struct str context = str_cut(&rest, ';'), stream = str_cut(&rest, ';');
 
 	(void)str_cut(&context, '=');
 	(void)str_cut(&stream, '=');
@@ -147,7 +150,8 @@ static int load(struct blocks *blocks, struct store *store, struct err *err)
 	struct store_query query = {
 		.kinds = STORE_BIT(STORE_alloc) | STORE_BIT(STORE_mark),
 		.columns = COL_BIT(COL_start) | COL_BIT(COL_bytes) | COL_BIT(COL_address) |
-			   COL_BIT(COL_device) | COL_BIT(COL_subkind) | COL_BIT(COL_detail),
+			   COL_BIT(COL_device) | COL_BIT(COL_subkind) | COL_BIT(COL_detail) |
+			   COL_BIT(COL_name),
 	};
 	const struct session *session = blocks->timeline->session;
 	OWN(store_query_closep) struct store_cursor *cursor = NULL;
@@ -223,6 +227,7 @@ static void take_event(struct blocks *blocks, const struct held_event *event)
 	holder->time = event->time;
 	holder->bytes = event->bytes;
 	holder->place = event->place;
+	holder->site = event->site;
 }
 
 /* The step that a time lies in, 0 for none; steps are in order of start, those of
@@ -275,6 +280,7 @@ static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64
 struct left {
 	uint32_t place;
 	bool stream;
+	uint32_t site;
 	int64_t bytes, when;
 };
 
@@ -295,15 +301,18 @@ static void leak(struct blocks *blocks, const struct left *left, size_t count)
 {
 	struct memory_fact *memory = &blocks->memory[left->place];
 	int64_t spread = 1;
+	uint32_t site = left->site; /* of all of them */
 
-	for (size_t i = 1; i < count; i++)
+	for (size_t i = 1; i < count; i++) {
 		spread += left[i].when != left[i - 1].when;
+		site = left[i].site == site ? site : 0;
+	}
 	if ((int64_t)count < LEAK_COUNT || spread < LEAK_SPREAD)
 		return;
 	if (left->stream)
 		memory->streams_leaked = (int64_t)count;
 	else if (memory->leaks.count < LEAK_SIZES)
-		*VEC_ADD(&memory->leaks) = (struct leak_fact){ left->bytes, (int64_t)count };
+		*VEC_ADD(&memory->leaks) = (struct leak_fact){ left->bytes, (int64_t)count, site };
 }
 
 static void find_leaks(struct blocks *blocks)
@@ -316,8 +325,11 @@ static void find_leaks(struct blocks *blocks)
 			holder->held ? place_in_time(blocks, holder->source, holder->time) : 0;
 
 		if (when)
-			*VEC_ADD(&left) =
-				(struct left){ holder->place, holder->stream, holder->bytes, when };
+			*VEC_ADD(&left) = (struct left){ .place = holder->place,
+							 .stream = holder->stream,
+							 .site = holder->site,
+							 .bytes = holder->bytes,
+							 .when = when };
 	}
 	if (left.count)
 		qsort(left.at, left.count, sizeof(*left.at), by_size);

@@ -467,6 +467,7 @@ struct step_facts {
 /* Blocks of one size, obtained again and again and never given back. */
 struct leak_fact {
 	int64_t block_bytes, count;
+	uint32_t site; /* string: where all of them were asked for; 0: unknown, or several places */
 };
 
 struct memory_fact {

@@ -164,7 +164,8 @@ static void put_steps(const struct facts *facts, const struct step_facts *steps,
 	json_end(json);
 }
 
-static void put_leaks(const struct memory_fact *memory, struct json *json)
+static void put_leaks(const struct facts *facts, const struct memory_fact *memory,
+		      struct json *json)
 {
 	if (!memory->leaks.count)
 		return;
@@ -176,6 +177,8 @@ static void put_leaks(const struct memory_fact *memory, struct json *json)
 		json_i64(json, "count", leak->count);
 		json_i64(json, "bytes", leak->count * leak->block_bytes);
 		json_i64(json, "block_bytes", leak->block_bytes);
+		if (leak->site)
+			json_text(json, "site", session_text(facts->session, leak->site));
 		json_end(json);
 	}
 	json_end(json);
@@ -197,7 +200,7 @@ static void put_memory(const struct facts *facts, struct json *json)
 		put_f64(json, "growth_bytes_per_step", memory->growth_bytes_per_step);
 		if (memory->device == SESSION_NONE)
 			json_bool(json, "host", true);
-		put_leaks(memory, json);
+		put_leaks(facts, memory, json);
 		put_i64(json, "streams_live", memory->streams_live);
 		if (memory->streams_live != FACT_UNKNOWN)
 			json_i64(json, "streams_leaked", memory->streams_leaked);

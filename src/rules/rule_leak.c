@@ -51,6 +51,9 @@ static void tell_blocks(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "memory.leaks.bytes", (double)all, "B", where);
 	finding_evidence(finding, "memory.leaks.count", (double)blocks, "count", where);
 	finding_evidence(finding, "memory.live_bytes", (double)memory->live_bytes, "B", where);
+	if (most->site)
+		finding_evidence(finding, "memory.leaks.block_bytes", (double)most->block_bytes,
+				 "B", session_text(facts->session, most->site));
 	finding_advice(finding,
 		       _("Give back what a step obtains (cudaFree, cudaFreeHost) before the "
 			 "next one, or obtain it once and use it again"));

@@ -80,8 +80,17 @@ Test(fault_kernel, the_only_kernel_is_no_pattern)
 	cr_assert_null(kernel_pattern(faults_in("only", 5, 0)));
 }
 
+static bool tells_of_clocks(const struct step *step)
+{
+	for (size_t i = 0; i < step->differs.count; i++)
+		if (strstr(step->differs.at[i], "clock reasons") &&
+		    strstr(step->differs.at[i], "clock event reasons"))
+			return true;
+	return false;
+}
+
 /* Ten steps of 100 ms, the sixth of 900 ms; clock reasons change `at_us`. */
-static const struct step *step_with_mark(int64_t at_us)
+static bool clocks_are_told(int64_t at_us)
 {
 	struct trace trace = trace_new();
 	struct session *session = trace.store->session;
@@ -95,6 +104,7 @@ static const struct step *step_with_mark(int64_t at_us)
 	struct mark mark = { .kind = MARK_THROTTLE, .time_ns = at_us * 1000 };
 	struct err err = { 0 };
 	int64_t start_us = 0;
+	bool told;
 
 	for (int i = 0; i < 10; i++) {
 		int64_t end_us = start_us + (i == 5 ? 900000 : 100000);
@@ -109,24 +119,17 @@ static const struct step *step_with_mark(int64_t at_us)
 	cr_assert_eq(facts_build(trace.store, &trace.facts, &err), 0, "%s", err.line);
 	cr_assert_eq(trace.facts->steps.step.count, 10);
 	cr_assert(trace.facts->steps.step.at[5].outlier);
-	return &trace.facts->steps.step.at[5];
-}
-
-static bool tells_of_clocks(const struct step *step)
-{
-	for (size_t i = 0; i < step->differs.count; i++)
-		if (strstr(step->differs.at[i], "clock reasons") &&
-		    strstr(step->differs.at[i], "clock event reasons"))
-			return true;
-	return false;
+	told = tells_of_clocks(&trace.facts->steps.step.at[5]);
+	trace_done(&trace);
+	return told;
 }
 
 Test(clock_marks, a_change_in_an_outlier_step_is_named_there)
 {
-	cr_assert(tells_of_clocks(step_with_mark(900000)));
+	cr_assert(clocks_are_told(900000));
 }
 
 Test(clock_marks, a_change_after_it_is_not)
 {
-	cr_assert_not(tells_of_clocks(step_with_mark(1450000)));
+	cr_assert_not(clocks_are_told(1450000));
 }

@@ -38,7 +38,11 @@ static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t a
 			       .bytes = bytes,
 			       .allocated_bytes = EVENT_UNKNOWN,
 			       .reserved_bytes = EVENT_UNKNOWN,
-			       .device = device };
+			       .device = device,
+			       .site = bytes == 8 << 20
+					       ? intern_text(trace->store->session->strings,
+							     "fill < main (job)")
+					       : 0 };
 
 	sink_alloc(&trace->store->sink, &alloc, NULL);
 }
@@ -46,7 +50,8 @@ static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t a
 static void stream(struct trace *trace, int64_t at_us, unsigned number, bool made)
 {
 	char detail[64];
-	int len = snprintf(detail, sizeof(detail), "context=1;stream=%u", number);
+	int len = snprintf(detail, sizeof(detail), "context=1;stream=%u%s", number,
+			   number % 2 ? ";site=step < main (job)" : "");
 	struct mark mark = { .kind = made ? MARK_STREAM_MADE : MARK_STREAM_GONE,
 			     .lane = other(trace),
 			     .time_ns = at_us * 1000,
@@ -105,6 +110,8 @@ Test(leaks, a_block_left_in_every_fourth_step_is_told_with_its_size)
 		cr_assert_eq(memory->peak_bytes, memory->live_bytes);
 		cr_assert_eq(memory->leaks.count, 1);
 		cr_assert_eq(memory->leaks.at[0].block_bytes, 8 << 20);
+		cr_assert_str_eq(session_text(trace.facts->session, memory->leaks.at[0].site),
+				 "fill < main (job)");
 		/* The first step is like no other. */
 		cr_assert_eq(memory->leaks.at[0].count, named ? 4 : 5);
 		cr_assert_eq(findings_of(&trace), 1);
@@ -167,6 +174,7 @@ Test(leaks, pinned_memory_is_the_hosts)
 	steps(&trace, true);
 	cr_assert_null(held_on(&trace, trace.device));
 	cr_assert_eq(held_on(&trace, SESSION_NONE)->leaks.at[0].count, STEPS - 1);
+	cr_assert_eq(held_on(&trace, SESSION_NONE)->leaks.at[0].site, 0);
 	trace_done(&trace);
 }
 
