@@ -3,7 +3,7 @@
 set(HOST_DIR ${CMAKE_BINARY_DIR}/tests/inject)
 function(plain target)
 	target_include_directories(${target} PRIVATE tests src)
-	target_compile_options(${target} PRIVATE -fno-sanitize=all -Wno-missing-prototypes)
+	target_compile_options(${target} PRIVATE -O2 -fno-sanitize=all -Wno-missing-prototypes)
 	target_link_options(${target} PRIVATE -fno-sanitize=all)
 	set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${HOST_DIR}
 		RUNTIME_OUTPUT_DIRECTORY ${HOST_DIR} BUILD_RPATH ${HOST_DIR})
