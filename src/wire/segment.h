@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 2,
+	SEGMENT_VERSION = 3,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -137,12 +137,8 @@ enum slot_kind {
 	SLOT_START,    /* value = range id; a = message, b = domain */
 	SLOT_END,      /* value = range id */
 	SLOT_MARK,     /* a = message, b = domain */
-	SLOT_CALL,     /* runtime API call: value = start; time_ns is its end;
-			  a = cbid, b = correlation */
 	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,   /* a = name of the thread */
-	SLOT_DEVICE,   /* value = device; payload: struct slot_device */
-	SLOT_CONTEXT,  /* value = context id; x[0] = device */
 	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
 			a = call stack of its making, as inject/site.c writes it */
 	SLOT_SITE,   /* value = correlation of a call that obtains memory; a = call stack */
@@ -154,8 +150,6 @@ enum slot_kind {
 			  */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
-	SLOT_GAP,        /* value: 1 recording stopped, 0 began; a = why */
-	SLOT_CLOCK,      /* value = CLOCK_REALTIME at `time_ns` */
 	SLOT_OS,         /* call of the system: value = start, time_ns is its end; a = name */
 };
 
