@@ -5,8 +5,8 @@
 #include "trace_builder.h"
 
 /* `count` Xids ten hours and a bit apart, each in a run of `name` of 2 ms, after
- * `before_ms` of another kernel. */
-static struct facts *faults_in(const char *name, int count, int64_t before_ms)
+ * `before_ms` of another kernel. Ends with trace_done. */
+static struct trace faults_in(const char *name, int count, int64_t before_ms)
 {
 	static const int64_t uneven_s[] = { 0, 5000, 1300, 700, 9000, 4000 };
 	struct trace trace = { .store = memory_store_new() };
@@ -40,12 +40,13 @@ static struct facts *faults_in(const char *name, int count, int64_t before_ms)
 	cr_assert_eq(facts_build(trace.store, &trace.facts, &err), 0, "%s", err.line);
 	cr_assert_eq(trace.facts->fault_groups.count, 1);
 	cr_assert_eq(trace.facts->fault_groups.at[0].incidents, count);
-	return trace.facts;
+	return trace;
 }
 
-static const struct fault_pattern *kernel_pattern(const struct facts *facts)
+/* Borrowed from the trace. */
+static const struct fault_pattern *kernel_pattern(const struct trace *trace)
 {
-	const struct fault_group *group = &facts->fault_groups.at[0];
+	const struct fault_group *group = &trace->facts->fault_groups.at[0];
 
 	for (size_t i = 0; i < group->patterns.count; i++)
 		if (group->patterns.at[i].kind == FAULT_PATTERN_KERNEL)
@@ -55,29 +56,40 @@ static const struct fault_pattern *kernel_pattern(const struct facts *facts)
 
 Test(fault_kernel, five_in_a_kernel_that_seldom_runs)
 {
-	const struct fault_pattern *pattern = kernel_pattern(faults_in("rare", 5, 100));
+	struct trace trace = faults_in("rare", 5, 100);
+	const struct fault_pattern *pattern = kernel_pattern(&trace);
 
 	cr_assert_not_null(pattern);
 	cr_assert_str_eq(pattern->what, "rare");
 	cr_assert_eq(pattern->count, 5);
 	/* 2 of 102 ms, five times. */
 	cr_assert_float_eq(pattern->p, 2.899e-9, 1e-11);
+	trace_done(&trace);
 }
 
 Test(fault_kernel, four_are_too_few)
 {
-	cr_assert_null(kernel_pattern(faults_in("rare", 4, 100)));
+	struct trace trace = faults_in("rare", 4, 100);
+
+	cr_assert_null(kernel_pattern(&trace));
+	trace_done(&trace);
 }
 
 /* Chance would have it so: half of the time to the fifth power is 0.03. */
 Test(fault_kernel, a_kernel_that_runs_half_of_the_time_is_no_pattern)
 {
-	cr_assert_null(kernel_pattern(faults_in("rare", 5, 2)));
+	struct trace trace = faults_in("rare", 5, 2);
+
+	cr_assert_null(kernel_pattern(&trace));
+	trace_done(&trace);
 }
 
 Test(fault_kernel, the_only_kernel_is_no_pattern)
 {
-	cr_assert_null(kernel_pattern(faults_in("only", 5, 0)));
+	struct trace trace = faults_in("only", 5, 0);
+
+	cr_assert_null(kernel_pattern(&trace));
+	trace_done(&trace);
 }
 
 static bool tells_of_clocks(const struct step *step)
