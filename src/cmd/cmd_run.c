@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "base/own.h"
 #include "base/str.h"
@@ -157,18 +157,10 @@ struct run {
 	int status;
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* --delay and --duration, and the first SIGINT. */
 static void keep_time(struct run *run, bool interrupted)
 {
-	int64_t seconds = (now_ns() - run->start_ns) / 1000000000;
+	int64_t seconds = (clock_steady_ns() - run->start_ns) / 1000000000;
 
 	if (run->args->delay && !run->started && seconds >= run->args->delay) {
 		spool_ask_start(run->spool);
@@ -190,7 +182,7 @@ static int record(struct run *run, struct err *err)
 	struct launch_news news;
 	/* From the first moment there is a profile to read, whatever kills us. */
 	int ret = store_flush(run->store, err);
-	int64_t flushed_ns = now_ns();
+	int64_t flushed_ns = clock_steady_ns();
 
 	do {
 		launch_wait(run->launch, TICK_MS, &news);
@@ -201,15 +193,15 @@ static int record(struct run *run, struct err *err)
 		if (ret >= 0)
 			ret = run_system_tick(run->system, err);
 		if (ret >= 0)
-			ret = threads_tick(run->threads, now_ns(), err);
-		if (ret >= 0 && now_ns() - flushed_ns > FLUSH_NS) {
+			ret = threads_tick(run->threads, clock_steady_ns(), err);
+		if (ret >= 0 && clock_steady_ns() - flushed_ns > FLUSH_NS) {
 			ret = store_flush(run->store, err);
-			flushed_ns = now_ns();
+			flushed_ns = clock_steady_ns();
 		}
 	} while (!news.ended);
 	run->status = news.status;
 	if (ret >= 0)
-		ret = threads_finish(run->threads, now_ns(), err);
+		ret = threads_finish(run->threads, clock_steady_ns(), err);
 	if (ret >= 0)
 		ret = spool_finish(run->spool, store_sink(run->store), err);
 	return ret;
@@ -353,7 +345,7 @@ static int start(struct run *run, struct err *err)
 	}
 	for (size_t i = 0; i < RUN_ENV_MAX; i++)
 		buf_done(&env[i]);
-	run->start_ns = now_ns();
+	run->start_ns = clock_steady_ns();
 	return ret;
 }
 

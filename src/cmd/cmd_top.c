@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "base/own.h"
 #include "base/str.h"
@@ -66,14 +67,6 @@ struct top {
 	struct top_view view;
 	struct err trouble; /* of the last round; code 0: none */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static int top_open(struct top *top, struct err *err)
 {
@@ -249,9 +242,9 @@ static int watch_rounds(struct top *top, struct err *err)
 		return err->code;
 	if (watch_open(in_place, &watch, err) < 0)
 		return err->code;
-	due_ns = now_ns() + FIRST_LOOK_NS;
+	due_ns = clock_steady_ns() + FIRST_LOOK_NS;
 	while (code >= 0 && !wait_for(top, watch, in_place, due_ns)) {
-		due_ns = now_ns() + interval_ns;
+		due_ns = clock_steady_ns() + interval_ns;
 		top->trouble = (struct err){ 0 };
 		(void)look(top, &top->trouble);
 		compose(top, in_place, &page);

@@ -1,25 +1,17 @@
 #include "cmd/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 enum { EVENTS_A_LOOK = 16384 };                   /* asking the clock costs more than counting */
 static const int64_t REDRAW_NS = 200 * 1000000LL; /* five times a second moves, and can be read */
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 static void draw(struct progress *progress)
 {
-	int64_t now = now_ns();
+	int64_t now = clock_steady_ns();
 	struct unit_text text;
 
 	if (now - progress->shown_ns < REDRAW_NS)
@@ -67,7 +59,7 @@ void progress_start(struct progress *progress, const char *what)
 {
 	progress->what = what;
 	progress->events = 0;
-	progress->shown_ns = now_ns();
+	progress->shown_ns = clock_steady_ns();
 }
 
 void progress_stop(struct progress *progress)

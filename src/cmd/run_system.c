@@ -1,8 +1,8 @@
 #include "cmd/run_system.h"
 
 #include <poll.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
@@ -19,14 +19,6 @@ struct run_system {
 	bool asked, gave_up;
 	struct err complaint;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 int run_system_open(const char *library, struct sink *sink, struct run_system **ret_system,
 		    struct err *err)
@@ -69,7 +61,7 @@ static void give_up(struct run_system *system, const struct err *why)
 
 static void ask(struct run_system *system)
 {
-	int64_t now = now_ns();
+	int64_t now = clock_steady_ns();
 	struct err err = { 0 };
 	bool round;
 
@@ -106,7 +98,7 @@ int run_system_tick(struct run_system *system, struct err *err)
 		return 0;
 	}
 	if (!is_readable(collector_fd(system->collector)) &&
-	    now_ns() < collector_deadline_ns(system->collector))
+	    clock_steady_ns() < collector_deadline_ns(system->collector))
 		return 0;
 	system->asked = false;
 	if (collector_take(system->collector, &system->snapshot, &own) < 0) {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -28,14 +29,6 @@ struct watch {
 	sigset_t mask_before;
 	int signals; /* signalfd; -1 none */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static void say(const char *text)
 {
@@ -127,7 +120,7 @@ enum watch_event watch_wait(struct watch *watch, int64_t until_ns, char *ret_key
 				 { .fd = watch->keys ? STDIN_FILENO : -1, .events = POLLIN } };
 
 	for (;;) {
-		int64_t left_ns = until_ns - now_ns();
+		int64_t left_ns = until_ns - clock_steady_ns();
 		struct timespec left = { left_ns / 1000000000, left_ns % 1000000000 };
 
 		if (left_ns <= 0)

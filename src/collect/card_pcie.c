@@ -133,7 +133,7 @@ static void measure(struct cards *cards, struct card *card)
 	    (card->pcie_measured_ns && cards->now_ns - card->pcie_measured_ns < MEASURE_EVERY_NS))
 		return;
 	cards->pcie_measured_ns = card->pcie_measured_ns = cards->now_ns;
-	start_ns = nvml_clock_ns();
+	start_ns = clock_steady_ns();
 	for (int d = 0; d < CARD_PCIE && card->board.state != BOARD_LOST; d++) {
 		uint32_t kib_s = 0;
 		int status = NVML(&cards->nvml, nvmlDeviceGetPcieThroughput, card->device,
@@ -148,7 +148,7 @@ static void measure(struct cards *cards, struct card *card)
 		}
 	}
 	/* It sleeps; that the driver is slow is another matter. */
-	cards->waited_ns += nvml_clock_ns() - start_ns;
+	cards->waited_ns += clock_steady_ns() - start_ns;
 }
 
 /* Rates without counters. */
@@ -180,7 +180,7 @@ void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
 	if (!card->pcie_asked)
 		return;
 	status = skip ? NVML_OK : ask(cards, card, answers);
-	time_ns = nvml_clock_ns();
+	time_ns = clock_steady_ns();
 	for (int d = 0; d < CARD_PCIE; d++) {
 		enum metric total = directions[d].total, rate = directions[d].rate;
 
@@ -227,7 +227,7 @@ void card_ask_pcie_again(struct cards *cards, struct card *card)
 
 	if (ask(cards, card, answers))
 		return;
-	time_ns = nvml_clock_ns();
+	time_ns = clock_steady_ns();
 	for (int d = 0; d < CARD_PCIE; d++) {
 		struct card_pcie *last = &card->pcie[d];
 		double seconds = (double)(time_ns - last->time_ns) / 1e9;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/card.h"
 
@@ -17,14 +18,6 @@ static const int64_t HEALTH_EVERY_NS = INT64_C(5) * 1000000000;
 /* Long against a call of the driver, and too short for a counter of 32 bits to
  * wrap at what any link carries. */
 static const int64_t WINDOW_NS = INT64_C(10) * 1000000;
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* All of it or nothing; false when the other end is gone. */
 static bool send_all(int fd, struct iovec *parts, size_t count)
@@ -145,7 +138,7 @@ static void ask_again(struct cards *cards)
 			if (card->pcie[d].time_ns > last_ns)
 				last_ns = card->pcie[d].time_ns;
 	}
-	left_ns = last_ns + WINDOW_NS - clock_ns(CLOCK_MONOTONIC);
+	left_ns = last_ns + WINDOW_NS - clock_steady_ns();
 	if (any && left_ns > 0) {
 		(void)nanosleep(&(struct timespec){ 0, (long)left_ns }, NULL);
 		cards->waited_ns += left_ns;
@@ -232,7 +225,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 	int64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	bool due;
 
-	cards->now_ns = clock_ns(CLOCK_MONOTONIC);
+	cards->now_ns = clock_steady_ns();
 	cards->utc_ns = clock_ns(CLOCK_REALTIME);
 	cards->waited_ns = 0;
 	cards->nvml.calls = 0;
@@ -266,7 +259,7 @@ static int take(struct cards *cards, uint32_t groups, struct answer *answer)
 		put_costs(&cards->nvml, snapshot);
 		snapshot->rss_bytes = rss_bytes();
 	}
-	snapshot->wall_ns = clock_ns(CLOCK_MONOTONIC) - cards->now_ns - cards->waited_ns;
+	snapshot->wall_ns = clock_steady_ns() - cards->now_ns - cards->waited_ns;
 	snapshot->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	return 0;
 }

@@ -10,15 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STATUS_NOT_STARTED = 127, REAP_TRIES = 50, REAP_STEP_MS = 10 };
+#include "base/clock.h"
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+enum { STATUS_NOT_STARTED = 127, REAP_TRIES = 50, REAP_STEP_MS = 10, NS_PER_MS = 1000000 };
 
 _Noreturn static void in_child(void (*run)(int fd, void *arg), void *arg, int fd)
 {
@@ -42,7 +36,7 @@ static int drain(int fd, int64_t until_ms, struct buf *out, struct err *err)
 {
 	for (;;) {
 		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-		int64_t left = until_ms - now_ms();
+		int64_t left = until_ms - clock_steady_ns() / NS_PER_MS;
 		char part[4096];
 		ssize_t got;
 
@@ -100,7 +94,7 @@ int child_text(void (*run)(int fd, void *arg), void *arg, int64_t limit_ms, stru
 		in_child(run, arg, ends[1]);
 	(void)setpgid(pid, pid);
 	(void)close(ends[1]);
-	status = drain(ends[0], now_ms() + limit_ms, out, err);
+	status = drain(ends[0], clock_steady_ns() / NS_PER_MS + limit_ms, out, err);
 	(void)close(ends[0]);
 	/* An orderly child may still be on its way out. */
 	if (status < 0 || kill(-pid, 0) < 0)

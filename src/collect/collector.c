@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/child.h"
 
@@ -42,14 +43,6 @@ struct collector {
 	struct snapshot next;    /* of which the caller's arrays become the next next */
 	VEC(struct board) known; /* cards seen, for those that vanish */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* In the new process: nothing of the parent's but the socket, which becomes
  * descriptor 3. Signals meant for the parent, as from a terminal, are its. */
@@ -119,7 +112,7 @@ static bool reap(struct collector *collector, int64_t until_ns)
 			collector->pid = 0;
 			break;
 		}
-		if (now_ns() >= until_ns)
+		if (clock_steady_ns() >= until_ns)
 			return false;
 		(void)nanosleep(&moment, NULL);
 	}
@@ -141,7 +134,7 @@ static void back_off(struct collector *collector)
 	uint32_t steps = collector->failures < BACKOFF_MAX ? collector->failures : BACKOFF_MAX;
 
 	collector->not_before_ns =
-		collector->failures ? now_ns() + (INT64_C(1000) * MS << (steps - 1)) : 0;
+		collector->failures ? clock_steady_ns() + (INT64_C(1000) * MS << (steps - 1)) : 0;
 	collector->failures++;
 }
 
@@ -161,7 +154,7 @@ static int give_up(struct collector *collector, struct err *err)
 	kill_child(collector);
 	drop(collector);
 	back_off(collector);
-	if (reap(collector, now_ns() + DEATH_NS)) {
+	if (reap(collector, clock_steady_ns() + DEATH_NS)) {
 		collector->state = COLLECTOR_HUNG;
 		(void)snprintf(collector->line, sizeof(collector->line),
 			       "the NVIDIA driver gave no answer within %.1f s; the process that "
@@ -182,7 +175,7 @@ static int died(struct collector *collector, struct err *err)
 {
 	drop(collector);
 	kill_child(collector);
-	(void)reap(collector, now_ns() + DEATH_NS);
+	(void)reap(collector, clock_steady_ns() + DEATH_NS);
 	back_off(collector);
 	collector->state = COLLECTOR_DIED;
 	(void)snprintf(collector->line, sizeof(collector->line),
@@ -218,9 +211,9 @@ void collector_close(struct collector *collector)
 		(void)close(collector->fd);
 	/* An idle child ends by itself when the socket closes; one in the middle
 	 * of a call is not waited for. */
-	if (collector->pid && (collector->asked || !reap(collector, now_ns() + 50 * MS))) {
+	if (collector->pid && (collector->asked || !reap(collector, clock_steady_ns() + 50 * MS))) {
 		kill_child(collector);
-		(void)reap(collector, now_ns() + 50 * MS);
+		(void)reap(collector, clock_steady_ns() + 50 * MS);
 	}
 	VEC_DONE(&collector->known);
 	snapshot_done(&collector->next);
@@ -234,7 +227,7 @@ static int ensure_child(struct collector *collector, struct err *err)
 		return 0;
 	if (!reap(collector, 0))
 		return err_set(err, ERR_BUSY, "%s", collector->line);
-	if (now_ns() < collector->not_before_ns)
+	if (clock_steady_ns() < collector->not_before_ns)
 		return err_set(err,
 			       collector->state == COLLECTOR_NO_DRIVER ? ERR_MISSING : ERR_BUSY,
 			       "%s", collector->line);
@@ -253,7 +246,7 @@ int collector_ask(struct collector *collector, uint32_t groups, struct err *err)
 	if (send(collector->fd, &groups, sizeof(groups), MSG_NOSIGNAL) != (ssize_t)sizeof(groups))
 		return died(collector, err);
 	collector->asked = true;
-	collector->deadline_ns = now_ns() + collector->opts.deadline_ns;
+	collector->deadline_ns = clock_steady_ns() + collector->opts.deadline_ns;
 	return 0;
 }
 
@@ -273,7 +266,7 @@ static int receive(struct collector *collector, void *at, size_t size)
 		}
 		if (n == 0 || (errno != EAGAIN && errno != EINTR))
 			return -1;
-		left_ns = collector->deadline_ns - now_ns();
+		left_ns = collector->deadline_ns - clock_steady_ns();
 		if (left_ns <= 0)
 			return -2;
 		(void)poll(&poll_fd, 1, (int)(left_ns / MS) + 1);
@@ -339,10 +332,10 @@ static int no_driver(struct collector *collector, struct err *err)
 	collector->status = collector->answer.status;
 	collector->state = COLLECTOR_NO_DRIVER;
 	drop(collector);
-	if (!reap(collector, now_ns() + DEATH_NS))
+	if (!reap(collector, clock_steady_ns() + DEATH_NS))
 		kill_child(collector);
 	collector->failures = 0;
-	collector->not_before_ns = now_ns() + 1000 * MS;
+	collector->not_before_ns = clock_steady_ns() + 1000 * MS;
 	return err_set(err, ERR_MISSING, "%s", collector->line);
 }
 
@@ -423,7 +416,7 @@ int collector_take(struct collector *collector, struct snapshot *snapshot, struc
 	collector->next.generation = collector->generation_last;
 	if (collector->answer.leaves) {
 		drop(collector);
-		if (!reap(collector, now_ns() + DEATH_NS))
+		if (!reap(collector, clock_steady_ns() + DEATH_NS))
 			kill_child(collector);
 	}
 	remember_cards(collector, &collector->next);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "know/fault_line.h"
 #include "know/kernel_line.h"
@@ -38,15 +39,6 @@ struct kernel_log {
 	uint64_t sequence;
 	int64_t lost;
 };
-
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec at;
-
-	if (clock_gettime(id, &at) < 0)
-		return 0;
-	return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
-}
 
 static bool open_kmsg(struct kernel_log *log, const struct kernel_log_opts *opts)
 {
@@ -251,7 +243,7 @@ static void set_time(const struct kernel_line *line, struct fault *fault)
 		fault->time_ns = line->stamp_ns;
 	/* The kernel's log clock stands still while the machine sleeps. */
 	if (line->stamp == STAMP_BOOT)
-		fault->time_ns = now_ns - clock_ns(CLOCK_MONOTONIC) + line->stamp_ns;
+		fault->time_ns = now_ns - clock_steady_ns() + line->stamp_ns;
 	if (line->has_day) {
 		fault->day_s = line->day_s;
 		fault->have |= FAULT_HAS(FAULT_DAY_S);

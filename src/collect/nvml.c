@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/str.h"
 
@@ -78,14 +77,6 @@ const char *nvml_status_text(int status)
 	return "the driver failed in a way it does not explain";
 }
 
-int64_t nvml_clock_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int nvml_u32(struct nvml *nvml, const struct nvml_u32 *what, struct nvml_device *device,
 	     uint32_t *ret_value)
 {
@@ -102,7 +93,7 @@ int nvml_u32(struct nvml *nvml, const struct nvml_u32 *what, struct nvml_device 
 		return NVML_NO_FUNCTION;
 	memcpy(&of_kind, slot, sizeof(of_kind));
 	memcpy(&with_second, slot, sizeof(with_second));
-	start_ns = nvml_clock_ns();
+	start_ns = clock_steady_ns();
 	switch (what->shape) {
 	case NVML_OF_KIND:
 		status = of_kind(device, what->kind, ret_value);
@@ -120,7 +111,7 @@ int nvml_u32(struct nvml *nvml, const struct nvml_u32 *what, struct nvml_device 
 void nvml_count(struct nvml *nvml, enum nvml_call call, int64_t start_ns, int status)
 {
 	struct nvml_cost *cost = &nvml->cost[call];
-	int64_t ns = nvml_clock_ns() - start_ns;
+	int64_t ns = clock_steady_ns() - start_ns;
 
 	cost->count++;
 	cost->failed += status != NVML_OK;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/nvml_abi.h"
 
@@ -63,7 +64,6 @@ int nvml_u32(struct nvml *nvml, const struct nvml_u32 *what, struct nvml_device 
 	     uint32_t *ret_value);
 
 /* For the macro. */
-int64_t nvml_clock_ns(void);
 void nvml_count(struct nvml *nvml, enum nvml_call call, int64_t start_ns, int status);
 
 /* NVML(nvml, nvmlDeviceGetPowerUsage, device, &mw): its status. */
@@ -71,7 +71,7 @@ void nvml_count(struct nvml *nvml, enum nvml_call call, int64_t start_ns, int st
 	__extension__({                                                           \
 		int status_ = NVML_NO_FUNCTION;                                   \
 		if ((nvml)->name) {                                               \
-			int64_t start_ns_ = nvml_clock_ns();                      \
+			int64_t start_ns_ = clock_steady_ns();                    \
 			status_ = (nvml)->name(__VA_ARGS__);                      \
 			nvml_count((nvml), NVML_CALL_##name, start_ns_, status_); \
 		}                                                                 \

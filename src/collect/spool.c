@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "collect/spool_process.h"
@@ -39,14 +40,6 @@ struct spool {
 	uint64_t begun;    /* processes */
 	uint32_t standing; /* the last of stop and start: for processes yet to come */
 };
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static uint64_t pages(uint64_t bytes)
 {
@@ -200,7 +193,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	session->processes.at[p->process].name = session_string(session, p->segment->command, len);
 	source = &session->sources.at[p->source];
 	source->has_utc = true;
-	source->utc_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	source->utc_offset_ns = clock_ns(CLOCK_REALTIME) - clock_steady_ns();
 	source->mapping_error_ns = 1000;
 	source->accelerator = intern_text(session->strings, "NVIDIA");
 	if (p->segment->world_rank != UINT32_MAX) {
@@ -361,7 +354,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	int ret = take_process(spool, p, sink, true, err);
 
 	if (ret >= 0)
-		ret = spooled_close_ranges(p, clock_ns(CLOCK_MONOTONIC));
+		ret = spooled_close_ranges(p, clock_steady_ns());
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
 	    atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
 		session_note(sink->session, p->source,
@@ -477,7 +470,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 	int ret = take_process(spool, p, sink, false, err);
 
 	if (ret >= 0)
-		ret = spooled_close_ranges(p, clock_ns(CLOCK_MONOTONIC));
+		ret = spooled_close_ranges(p, clock_steady_ns());
 	complain(spool, p, "still runs: what it does from here on is not recorded");
 	add_status(&spool->status, p);
 	process_free(spool, p);

@@ -5,8 +5,8 @@
  * domain; slots of one thread come in its order.
  */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "collect/spool_process.h"
 
 /* "domain: message", or the message alone in the default domain. */
@@ -288,11 +288,8 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 static bool is_abandoned(struct spooled *p)
 {
 	static const int64_t PATIENCE_NS = 2000000000;
-	struct timespec now;
-	int64_t ns;
+	int64_t ns = clock_steady_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (!p->stuck_ns)
 		p->stuck_ns = ns;
 	return ns - p->stuck_ns > PATIENCE_NS;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -313,21 +314,13 @@ static int put(struct threads *threads, const struct watched *watched, int64_t n
 	return watched->state ? sink_range(threads->sink, &range, err) : 0;
 }
 
-static int64_t own_cost_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 {
 	int64_t began_ns, rest_ns;
 
 	if (!threads || now_ns < threads->due_ns)
 		return 0;
-	began_ns = own_cost_ns();
+	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	watch_new(threads);
 	for (size_t i = 0; i < threads->watched.count;) {
 		struct watched *watched = &threads->watched.at[i];
@@ -343,7 +336,7 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 		unwatch(watched);
 		*watched = threads->watched.at[--threads->watched.count];
 	}
-	rest_ns = (own_cost_ns() - began_ns) * REST;
+	rest_ns = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) * REST;
 	threads->due_ns = now_ns + (rest_ns > INTERVAL_NS ? rest_ns : INTERVAL_NS);
 	return 0;
 }

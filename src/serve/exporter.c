@@ -1,8 +1,8 @@
 #include "serve/exporter.h"
 
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -45,14 +45,6 @@ static void answer_healthy(void *arg, const struct http_request *request, struct
 	buf_text(&reply->body, "ok\n");
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void renew(struct exporter *exporter, bool openmetrics)
 {
 	struct prometheus_input input = { 0 };
@@ -68,7 +60,7 @@ static void renew(struct exporter *exporter, bool openmetrics)
 	exporter->show.openmetrics = openmetrics;
 	buf_clear(&exporter->kept[openmetrics].text);
 	prometheus_write(&input, &exporter->show, &exporter->kept[openmetrics].text);
-	exporter->kept[openmetrics].made_ns = now_ns();
+	exporter->kept[openmetrics].made_ns = clock_steady_ns();
 }
 
 static void answer_metrics(void *arg, const struct http_request *request, struct http_reply *reply)
@@ -79,7 +71,7 @@ static void answer_metrics(void *arg, const struct http_request *request, struct
 		wants > 0 && wants >= http_accepts(request->accept, "text/plain", "0.0.4");
 
 	if (!exporter->kept[openmetrics].made_ns ||
-	    now_ns() - exporter->kept[openmetrics].made_ns >= KEPT_NS)
+	    clock_steady_ns() - exporter->kept[openmetrics].made_ns >= KEPT_NS)
 		renew(exporter, openmetrics);
 	reply->type = prometheus_type(openmetrics);
 	buf_add(&reply->body, exporter->kept[openmetrics].text.at,

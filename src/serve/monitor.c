@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/units.h"
@@ -59,14 +60,6 @@ struct monitor {
 	char trouble[512];  /* told last; "" none */
 	struct err failure; /* that ends it */
 };
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void tell(const struct monitor *monitor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -132,7 +125,7 @@ static const struct proc *find_proc(void *arg, int64_t pid)
 static void current(void *arg, struct prometheus_input *ret)
 {
 	struct monitor *monitor = arg;
-	int64_t age_ns = clock_ns(CLOCK_MONOTONIC) - monitor->snapshot.monotonic_ns;
+	int64_t age_ns = clock_steady_ns() - monitor->snapshot.monotonic_ns;
 	int64_t interval_ns = pace_interval(&monitor->pace);
 
 	if (monitor->snapshot.monotonic_ns && age_ns < STALE_INTERVALS * interval_ns + STALE_NS)
@@ -230,7 +223,7 @@ static void add_faults(struct monitor *monitor)
 
 	for (size_t i = 0; monitor->faults && i < snapshot->events.count; i++)
 		if (board_event_fault(snapshot, &snapshot->events.at[i], &fault))
-			faults_add(monitor->faults, &fault, clock_ns(CLOCK_MONOTONIC));
+			faults_add(monitor->faults, &fault, clock_steady_ns());
 }
 
 static void answered(struct monitor *monitor)
@@ -361,7 +354,7 @@ static int wait_ms(const struct monitor *monitor, int64_t now_ns)
 static void loop(struct monitor *monitor)
 {
 	while (!monitor->end) {
-		int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+		int64_t now_ns = clock_steady_ns();
 		struct pollfd fds[3] = { { .fd = monitor->signals, .events = POLLIN } };
 		nfds_t count = 1, answer; /* descriptors before those of the kernel log */
 		int timeout_ms = wait_ms(monitor, now_ns);
@@ -379,7 +372,7 @@ static void loop(struct monitor *monitor)
 			(void)poll(fds, count, timeout_ms);
 		if (fds[0].revents)
 			take_signals(monitor);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
+		now_ns = clock_steady_ns();
 		take_faults(monitor, now_ns);
 		if (monitor->asked && (answer < 2 || fds[1].revents ||
 				       now_ns >= collector_deadline_ns(monitor->collector)))
@@ -448,7 +441,7 @@ static int monitor_open(struct monitor *monitor, struct err *err)
 						       .root = opts->root,
 						       .wake = opts->wake };
 
-	monitor->start_ns = clock_ns(CLOCK_MONOTONIC);
+	monitor->start_ns = clock_steady_ns();
 	monitor->start_utc_ns = clock_ns(CLOCK_REALTIME);
 	monitor->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	monitor->pace.interval_ns = opts->interval_ns;
@@ -476,7 +469,7 @@ static void count_cost(struct monitor *monitor)
 	struct snapshot *snapshot = &monitor->snapshot;
 	struct err err = { 0 };
 
-	cost->wall_ns = clock_ns(CLOCK_MONOTONIC) - monitor->start_ns;
+	cost->wall_ns = clock_steady_ns() - monitor->start_ns;
 	monitor->next_cpu_ns = 0;
 	see_child(monitor, monitor->start_ns);
 	cost->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - monitor->start_cpu_ns;
@@ -516,7 +509,7 @@ int monitor_run(const struct monitor_opts *opts, struct monitor_cost *ret_cost, 
 	int ret = monitor_open(&monitor, err);
 
 	if (ret >= 0) {
-		monitor.pace.next_round_ns = clock_ns(CLOCK_MONOTONIC);
+		monitor.pace.next_round_ns = clock_steady_ns();
 		monitor.pace.next_flight_ns = monitor.pace.next_round_ns;
 		loop(&monitor);
 		if (monitor.box)

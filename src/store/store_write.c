@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/writer.h"
 
@@ -25,14 +26,6 @@
 static const size_t DETAIL_BYTES_MAX = 16u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int begin(struct writer *writer, struct err *err)
 {
@@ -314,7 +307,7 @@ static int write_largest(struct writer *writer, struct err *err)
 
 int writer_write_tails(struct writer *writer, struct err *err)
 {
-	int64_t start_ns = now_ns();
+	int64_t start_ns = clock_steady_ns();
 	int64_t took_ns;
 	int ret = 0;
 
@@ -324,7 +317,7 @@ int writer_write_tails(struct writer *writer, struct err *err)
 	}
 	if (ret >= 0)
 		ret = writer_commit(writer, err);
-	took_ns = now_ns() - start_ns;
+	took_ns = clock_steady_ns() - start_ns;
 	writer->next_tail_ns =
 		start_ns + (took_ns * 10 > TAIL_INTERVAL_NS ? took_ns * 10 : TAIL_INTERVAL_NS);
 	return ret;
@@ -359,7 +352,7 @@ static int settle_up(struct writer *writer, struct rows *rows, struct err *err)
 		ret = writer_write_all(writer, err);
 	if (ret >= 0 && !--writer->events_to_clock) {
 		writer->events_to_clock = CLOCK_EVERY;
-		if (now_ns() >= writer->next_tail_ns)
+		if (clock_steady_ns() >= writer->next_tail_ns)
 			ret = writer_write_tails(writer, err);
 	}
 	return ret;
@@ -489,5 +482,5 @@ const struct sink_ops writer_ops = {
 void writer_start(struct writer *writer)
 {
 	writer->events_to_clock = CLOCK_EVERY;
-	writer->next_tail_ns = now_ns() + TAIL_INTERVAL_NS;
+	writer->next_tail_ns = clock_steady_ns() + TAIL_INTERVAL_NS;
 }

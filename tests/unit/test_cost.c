@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "puppet_world.h"
 #include "serve/pace.h"
 
@@ -31,14 +32,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 		now->tv_sec++;
 	}
 	return 0;
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 struct bench {
@@ -74,16 +67,16 @@ static double fields_us(uint32_t groups)
 
 static void pass(struct bench *bench, int64_t seconds)
 {
-	int64_t end_ns = now_ns() + seconds * 1000 * MS;
+	int64_t end_ns = clock_steady_ns() + seconds * 1000 * MS;
 
 	while (pace_next(&bench->pace) < end_ns) {
-		int64_t wait_ns = pace_next(&bench->pace) + MS / 10 - now_ns();
+		int64_t wait_ns = pace_next(&bench->pace) + MS / 10 - clock_steady_ns();
 		uint32_t groups;
 		bool round;
 
 		if (wait_ns > 0)
 			*ahead_ns += wait_ns;
-		groups = pace_ask(&bench->pace, now_ns(), &round);
+		groups = pace_ask(&bench->pace, clock_steady_ns(), &round);
 		take(bench, groups);
 		bench->fields_us += fields_us(groups);
 		bench->gpm_us += (groups & COLLECT_GPM ? 8 : 0) * 125.0;
@@ -100,7 +93,7 @@ static void start(struct bench *bench, const char *script)
 	cr_assert_neq(ahead_ns, MAP_FAILED);
 	world_set(&bench->world, script);
 	cr_assert_eq(collector_open(&bench->world.opts, &bench->collector, &err), 0);
-	bench->pace.next_round_ns = now_ns();
+	bench->pace.next_round_ns = clock_steady_ns();
 	bench->pace.next_flight_ns = bench->pace.next_round_ns;
 	pass(bench, 11);
 	take(bench, COLLECT_COSTS);
