@@ -435,7 +435,7 @@ struct readback_fact {
 	int64_t idle_ns;    /* device idle that begins at one of them and ends with the next launch,
 			       without what is host_late of it: the host was busy elsewhere */
 	double per_step;    /* NAN without steps */
-	uint32_t op;        /* framework op or Python function round it, 0 */
+	uint32_t op;        /* framework op or Python function round it, else its call; 0 */
 };
 
 struct step {
@@ -458,8 +458,9 @@ struct clock_mark {
 };
 
 struct step_facts {
-	const char *source; /* "profiler steps", "repeated range", "start/end ranges"; NULL: none */
-	uint32_t name;
+	const char *source; /* "profiler steps", "repeated range", "start/end ranges",
+			       "repeated launches"; NULL: none */
+	uint32_t name;      /* 0: repeated launches have none */
 	int64_t p50_ns, p95_ns, p99_ns;
 	VEC(struct step) step;
 };

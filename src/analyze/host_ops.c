@@ -181,6 +181,8 @@ static void sweep_readback(struct sweep *sweep, const struct tl_lane *lane, uint
 			readback->name = sweep->stack.at[i].name;
 	for (size_t i = sweep->stack.count; i > 0 && !readback->name; i--)
 		readback->name = sweep->stack.at[i - 1].name;
+	if (!readback->name)
+		readback->name = calls->name[call];
 }
 
 static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t call)

@@ -2,8 +2,8 @@
  * Steps and requests: what repeats, how long it takes, which ones stand out.
  *
  * Steps are the profiler's own; else the range of a thread's top level that
- * repeats and takes most time. Requests are ranges that start and end without
- * a thread (NVTX start/end): they may overlap.
+ * repeats and takes most time; else the launches that repeat. Requests are ranges that start and
+ * end without a thread (NVTX start/end): they may overlap.
  */
 #include "analyze/timeline.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/order.h"
+#include "base/i18n.h"
 #include "base/units.h"
 
 /* A range that comes less often is no step. */
@@ -65,7 +66,7 @@ static void profiler_steps(struct steps *steps)
 		if (timeline->ranges.at[i].kind == RANGE_STEP)
 			step_add(steps, &timeline->ranges.at[i]);
 	if (steps->out->step.count) {
-		steps->out->source = "profiler steps";
+		steps->out->source = N_("profiler steps");
 		steps->out->name = steps->out->step.at[0].name;
 	}
 }
@@ -135,11 +136,23 @@ static void repeated_ranges(struct steps *steps, bool top)
 			    range->lane == best->lane)
 				step_add(steps, range);
 		}
-		steps->out->source = top ? "repeated range" : "start/end ranges";
+		steps->out->source = top ? N_("repeated range") : N_("start/end ranges");
 		steps->out->name = best->name;
 	}
 	VEC_DONE(&candidates.all);
 	free(until);
+}
+
+static void repeated_launches(struct steps *steps)
+{
+	struct tl_ranges units = { 0 };
+
+	step_units(steps->timeline, &units);
+	for (size_t i = 0; i < units.count; i++)
+		step_add(steps, &units.at[i]);
+	if (units.count)
+		steps->out->source = N_("repeated launches");
+	VEC_DONE(&units);
 }
 
 /* Add a busy stretch of a device to the steps of `source` that it touches; steps
@@ -329,6 +342,8 @@ void step_facts_build(struct timeline *timeline, struct facts *facts)
 	profiler_steps(&steps);
 	if (!facts->steps.step.count)
 		repeated_ranges(&steps, true);
+	if (!facts->steps.step.count)
+		repeated_launches(&steps);
 	steps_finish(&steps);
 	repeated_ranges(&requests, false);
 	steps_finish(&requests);

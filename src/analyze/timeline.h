@@ -107,6 +107,11 @@ struct tl_range {
 	enum range_kind kind;
 };
 
+struct tl_ranges {
+	struct tl_range *at;
+	size_t count, room;
+};
+
 /*
  * Correlations in 32 bits: CUPTI's are. Those of TL_WIDE and more are numbered
  * as they come, from TL_WIDE on.
@@ -146,7 +151,7 @@ struct timeline {
 	int64_t *source_calls;       /* runtime and driver calls, by source */
 	uint64_t *least_correlation; /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
-	VEC(struct tl_range) ranges; /* by start */
+	struct tl_ranges ranges;     /* by start */
 	VEC(struct tl_look) looks;   /* by lane and time */
 	VEC(struct tl_collective) collectives;
 	VEC(struct tl_readback) readbacks;
@@ -310,6 +315,8 @@ void looks_count(struct look_counts *counts, const struct timeline *timeline, ui
 /* Into the fact, where they are enough; empties the counts. */
 void looks_tell(struct look_counts *counts, struct idle_fact *idle);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
+/* The units of launches that threads repeat, by start; without names. */
+void step_units(const struct timeline *timeline, struct tl_ranges *ret_units);
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		 struct err *err);
 /* The same of processes that were recorded block by block. */

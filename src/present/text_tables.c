@@ -190,7 +190,9 @@ static void print_steps(struct page *page, const struct facts *facts,
 	page_heading(page, title, _(steps->source));
 	page_wrap(page, INK_PLAIN, "", 2, INK_PLAIN,
 		  page_printf(page, _("%d x %s: median %s, 95 %% under %s, 99 %% under %s"),
-			      (int)steps->step.count, text_string(page, facts, steps->name),
+			      (int)steps->step.count,
+			      steps->name ? text_string(page, facts, steps->name)
+					  : _("the same launches"),
 			      units_ns(&p50, steps->p50_ns), units_ns(&p95, steps->p95_ns),
 			      units_ns(&p99, steps->p99_ns)));
 	print_outliers(page, steps);

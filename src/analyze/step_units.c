@@ -1,0 +1,189 @@
+/*
+ * step_units.c - steps of a recording that has no ranges: the unit of launches
+ * that a thread repeats.
+ *
+ * Each process (source) is asked for itself, and of its threads the one whose
+ * units cover most time speaks: of a training the thread that runs the forward
+ * pass and the optimizer, or the one that autograd launches from.
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+
+#include "analyze/order.h"
+#include "analyze/repeat.h"
+
+/* Of a shorter unit the host's jitter is as long as itself: a loop within a step,
+ * or a benchmark, not what a person calls a step. */
+static const int64_t UNIT_LEAST_NS = 1000000;
+
+enum { COPY_KINDS = COPY_PTOP + 1, TINY_COPY_BYTES = 64 };
+
+struct thread {
+	const struct timeline *timeline;
+	const struct tl_lane *lane;
+	VEC(uint32_t) calls; /* that launched something */
+	VEC(struct repeat_item) items;
+};
+
+static const struct tl_copy *copy_of(const struct timeline *timeline, uint32_t op)
+{
+	size_t low = 0, high = timeline->ops.copies.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->ops.copies.at[middle].op < op)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < timeline->ops.copies.count && timeline->ops.copies.at[low].op == op
+		       ? &timeline->ops.copies.at[low]
+		       : NULL;
+}
+
+/* Kernels go by name: grids differ with the last batch. Copies by direction, those
+ * of a single value apart. */
+static uint32_t what_of(const struct timeline *timeline, uint32_t op)
+{
+	const struct tl_ops *ops = &timeline->ops;
+	enum store_kind kind = op_segment(timeline, op)->kind;
+	uint32_t key = ops->key[op], name = 0;
+
+	if (kind == STORE_memcpy) {
+		const struct tl_copy *copy = copy_of(timeline, op);
+		bool tiny = copy && copy->bytes >= 0 && copy->bytes <= TINY_COPY_BYTES;
+
+		return timeline->name_count + 1 +
+		       2 * (copy && copy->kind < COPY_KINDS ? copy->kind : 0) + tiny;
+	}
+	if (kind == STORE_memset)
+		return timeline->name_count;
+	if (kind != STORE_kernel)
+		name = key;
+	else if (key < timeline->session->keys.count)
+		name = timeline->session->keys.at[key].name;
+	return name < timeline->name_count ? name : 0;
+}
+
+static void thread_load(struct thread *thread)
+{
+	const struct tl_calls *calls = &thread->timeline->calls;
+	uint32_t first = thread->lane->first_call;
+	int64_t free_at = INT64_MAX;
+
+	thread->calls.count = 0;
+	thread->items.count = 0;
+	for (uint32_t i = first; i < first + thread->lane->call_count; i++) {
+		int64_t gap = calls->start[i] > free_at ? calls->start[i] - free_at : 0;
+		struct repeat_item *item;
+
+		if (calls->first_op[i] == TL_NONE)
+			continue;
+		*VEC_ADD(&thread->calls) = i;
+		item = VEC_ADD(&thread->items);
+		item->what = what_of(thread->timeline, calls->first_op[i]);
+		item->gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
+		free_at = calls->end[i];
+	}
+}
+
+/* A step lasts until the next launch begins; the last one until all of it is done. */
+static int64_t unit_end(const struct thread *thread, const struct repeat_unit *unit)
+{
+	const struct timeline *timeline = thread->timeline;
+	int64_t end = INT64_MIN;
+
+	if (unit->end < thread->calls.count)
+		return timeline->calls.start[thread->calls.at[unit->end]];
+	for (size_t i = unit->first; i < unit->end; i++) {
+		uint32_t call = thread->calls.at[i];
+		int64_t op_end = timeline->ops.end[timeline->calls.first_op[call]];
+
+		if (timeline->calls.end[call] > end)
+			end = timeline->calls.end[call];
+		if (op_end > end)
+			end = op_end;
+	}
+	return end;
+}
+
+static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
+{
+	const struct timeline *timeline = thread->timeline;
+	struct repeat repeat;
+	int64_t sum_ns = 0, *lengths;
+
+	repeat_find(thread->items.at, thread->items.count,
+		    timeline->name_count + 1 + 2 * COPY_KINDS, &repeat);
+	lengths = mem_alloc((repeat.units.count + 1) * sizeof(*lengths));
+	for (size_t i = 0; i < repeat.units.count; i++) {
+		const struct repeat_unit *unit = &repeat.units.at[i];
+		struct tl_range *range = VEC_ADD(ret_units);
+
+		range->start = timeline->calls.start[thread->calls.at[unit->first]];
+		range->end = unit_end(thread, unit);
+		range->lane = thread->lane->lane;
+		range->source = thread->lane->source;
+		range->kind = RANGE_STEP;
+		lengths[i] = range->end - range->start;
+		sum_ns = add_ns(sum_ns, lengths[i]);
+	}
+	order_values(lengths, repeat.units.count);
+	if (!repeat.units.count || lengths[repeat.units.count / 2] < UNIT_LEAST_NS) {
+		ret_units->count = 0;
+		sum_ns = 0;
+	}
+	free(lengths);
+	repeat_done(&repeat);
+	return sum_ns;
+}
+
+static void source_units(const struct timeline *timeline, uint32_t source, struct tl_ranges *units)
+{
+	struct thread thread = { .timeline = timeline };
+	struct tl_ranges best = { 0 }, now = { 0 };
+	int64_t best_ns = 0;
+
+	for (size_t i = 0; i < timeline->lanes.count; i++) {
+		int64_t ns;
+
+		thread.lane = &timeline->lanes.at[i];
+		if (thread.lane->source != source || !thread.lane->call_count)
+			continue;
+		thread_load(&thread);
+		now.count = 0;
+		ns = units_time(&thread, &now);
+		if (ns > best_ns) {
+			struct tl_ranges other = best;
+
+			best = now;
+			now = other;
+			best_ns = ns;
+		}
+	}
+	for (size_t i = 0; i < best.count; i++)
+		*VEC_ADD(units) = best.at[i];
+	VEC_DONE(&best);
+	VEC_DONE(&now);
+	VEC_DONE(&thread.calls);
+	VEC_DONE(&thread.items);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct tl_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->source > y->source) - (x->source < y->source);
+}
+
+void step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
+{
+	for (uint32_t i = 0; i < timeline->session->sources.count; i++)
+		source_units(timeline, i, ret_units);
+	if (ret_units->count)
+		qsort(ret_units->at, ret_units->count, sizeof(*ret_units->at), by_start);
+}
