@@ -47,13 +47,23 @@ struct card {
 		struct card_counter wide; /* drivers whose counters have 64 bits */
 		bool has_measured;        /* drivers without counters: bytes a second */
 		double measured;
+		bool few;          /* it moved by less than CALM_BYTES last time */
+		int64_t window_ns; /* of the last window; 0 none */
+		bool has_mean;     /* of the time between the last two readings */
+		double mean;
 	} pcie[CARD_PCIE];
 	int64_t pcie_measured_ns; /* 0 never */
-	uint32_t pcie_asked;      /* bit per direction, in this round */
-	bool pcie_again;          /* read once more at the end of the round */
-	bool thermal_grew;        /* found in this round, since the one before that looked */
-	int64_t health_ns;        /* when last asked; 0 never */
-	struct sample health;     /* what it said */
+	int64_t pcie_row_ns;      /* when last read for a row; 0 never */
+	struct card_pcie_joined { /* read in this round with other fields */
+		bool have;
+		int status;
+		struct nvml_field answers[CARD_PCIE];
+		int64_t time_ns;
+	} pcie_joined;
+	bool pcie_again;      /* read once more at the end of the round */
+	bool thermal_grew;    /* found in this round, since the one before that looked */
+	int64_t health_ns;    /* when last asked; 0 never */
+	struct sample health; /* what it said */
 	uint8_t health_origin[METRIC_COUNT];
 	enum card_listening listening; /* for events */
 	bool struck;                   /* by one in this round */
@@ -102,6 +112,11 @@ void card_begin(struct card *card);
 /* Values of `groups` (enum collect_group). */
 void card_ask_values(struct cards *cards, struct card *card, uint32_t groups);
 void card_ask_fields(struct cards *cards, struct card *card, uint32_t groups);
+/* Of a row: the fields to be asked in one call with others, room for CARD_PCIE; how
+ * many. Their answers go to card_pcie_joined, before card_ask_pcie. */
+int card_pcie_join(const struct cards *cards, const struct card *card, uint32_t groups,
+		   struct nvml_field *ret_fields);
+void card_pcie_joined(struct card *card, int status, const struct nvml_field *answers);
 /* After card_ask_gpm, which tells how often the PCIe counters wrapped. */
 void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups);
 /* Where no counter is asked: the rates of GPM. */

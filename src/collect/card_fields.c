@@ -22,7 +22,7 @@ enum { ALL_LINKS = UINT32_MAX };
 	X(138, ALL_LINKS, nvlink_tx_bytes, 1024, nvlink_tx_bytes_s, COLLECT_COUNTERS) \
 	X(82, 0, temp_mem_c, 1, COUNT, COLLECT_COUNTERS | COLLECT_ROW)                \
 	X(186, 0, power_instant_w, 1e-3, COUNT, COLLECT_COUNTERS)                     \
-	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH | COLLECT_ERRORS)             \
+	X(94, 0, pcie_replays, 1, COUNT, COLLECT_HEALTH | COLLECT_REPLAYS)            \
 	X(91, 0, nvlink_links, 1, COUNT, COLLECT_HEALTH)                              \
 	X(90, 0, nvlink_mbytes_s, 1, COUNT, COLLECT_HEALTH)                           \
 	X(142, 0, remapped_corrected, 1, COUNT, COLLECT_HEALTH)                       \
@@ -137,9 +137,9 @@ static void put_thermal(struct card *card)
 /* The batch of all that is not known to be refused. */
 static void ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 {
-	struct nvml_field answers[FIELD_COUNT];
+	struct nvml_field answers[FIELD_COUNT + CARD_PCIE];
 	uint8_t which[FIELD_COUNT];
-	int count = 0, status;
+	int count = 0, joined, status;
 
 	memset(answers, 0, sizeof(answers));
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
@@ -155,9 +155,13 @@ static void ask_fields(struct cards *cards, struct card *card, uint32_t groups)
 		answers[count].scope = fields[i].scope;
 		which[count++] = (uint8_t)i;
 	}
-	if (!count)
+	joined = card_pcie_join(cards, card, groups, &answers[count]);
+	if (!count && !joined)
 		return;
-	status = NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, count, answers);
+	status =
+		NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, count + joined, answers);
+	if (joined)
+		card_pcie_joined(card, status, &answers[count]);
 	for (int i = 0; i < count && card->board.state != BOARD_LOST; i++) {
 		if (status)
 			answers[i].status = status;

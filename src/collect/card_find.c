@@ -344,7 +344,7 @@ void cards_done(struct cards *cards)
 void card_begin(struct card *card)
 {
 	card->board = card->facts;
-	card->pcie_asked = 0;
+	card->pcie_joined.have = false;
 	card->pcie_again = false;
 	card->thermal_grew = false;
 	card->struck = false;

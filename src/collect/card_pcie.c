@@ -5,6 +5,12 @@
  * are read twice within the round: that gives the rate of these milliseconds, and
  * no total.
  *
+ * Rows of dmon, which are to cost little, ask neither GPM nor twice as long as the
+ * traffic is calm: two differences one after the other of less than a 256th of
+ * what the counter holds, and a second look now and then. Traffic that wraps would
+ * have to come within that of a whole number of wraps, twice. What was read then is
+ * the mean since the last reading, and holds for the rows between.
+ *
  * Drivers before R555 have no such counters, only a call that blocks for the 20
  * ms that it measures, for each direction: it is made for one card a round, and
  * what it gave is repeated until the card's turn comes again.
@@ -12,13 +18,19 @@
 #include "collect/card.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "collect/collector.h"
 
 enum { PCIE_BIT = 60 }; /* of unanswered[1], between fields and rings */
 
 static const double WRAP = 4294967296.0;
 static const int64_t MEASURE_EVERY_NS = INT64_C(10) * 1000000000;
+/* A reading of both counters is the dearest part of a row: 0.5 to 0.7 ms. */
+static const int64_t ROW_EVERY_NS = INT64_C(1950) * 1000000;
+static const double CALM_BYTES = 4294967296.0 / 256;
+static const int64_t DOUBT_EVERY_NS = INT64_C(30) * 1000000000;
 
 static const struct {
 	uint32_t id;
@@ -53,24 +65,47 @@ static double bytes_since(const struct card *card, int d, uint32_t raw, double s
 	return bytes + WRAP * fmax(0, round((gpm * seconds - bytes) / WRAP));
 }
 
+/* Whether a difference that may lack wraps is taken as it is. */
+static bool is_calm(struct card_pcie *last, double bytes, int64_t time_ns)
+{
+	bool were_few = last->few;
+
+	last->few = bytes < CALM_BYTES;
+	return last->few && were_few && time_ns - last->window_ns < DOUBT_EVERY_NS;
+}
+
+static void put_mean(struct card *card, int d, double bytes_s)
+{
+	sample_set(&card->board.sample, directions[d].rate, bytes_s);
+	card->pcie[d].has_mean = true;
+	card->pcie[d].mean = bytes_s;
+}
+
 static void put_narrow(struct card *card, int d, uint32_t raw, int64_t time_ns)
 {
 	struct card_pcie *last = &card->pcie[d];
 	struct board *board = &card->board;
 	uint8_t origin = board->origin[directions[d].total];
 	double seconds = (double)(time_ns - last->time_ns) / 1e9;
-	double bytes = last->have && seconds > 0 ? bytes_since(card, d, raw, seconds) : 0;
+	bool later = last->have && seconds > 0, row = card->pcie_joined.have;
+	double bytes = later ? bytes_since(card, d, raw, seconds) : 0;
 
+	last->has_mean = false;
 	board->origin[directions[d].rate] = last->have ? origin : ORIGIN_PENDING;
 	if (isnan(bytes)) {
 		last->lost = true;
-		card->pcie_again = true;
-		board->origin[directions[d].rate] = ORIGIN_WRAPS;
-	} else if (last->have && seconds > 0) {
-		sample_set(&board->sample, directions[d].rate, bytes / seconds);
+		if (row && is_calm(last, (uint32_t)(raw - last->raw), time_ns)) {
+			put_mean(card, d, (uint32_t)(raw - last->raw) / seconds);
+		} else {
+			card->pcie_again = true;
+			board->origin[directions[d].rate] = ORIGIN_WRAPS;
+		}
+	} else if (later) {
+		put_mean(card, d, bytes / seconds);
 		last->total += bytes;
 	} else {
 		last->total = raw;
+		card->pcie_again |= row;
 	}
 	if (last->lost)
 		board->origin[directions[d].total] = ORIGIN_WRAPS;
@@ -81,31 +116,44 @@ static void put_narrow(struct card *card, int d, uint32_t raw, int64_t time_ns)
 	last->time_ns = time_ns;
 }
 
-/* The directions that are asked in this round; answers of the others stay empty. */
 static int ask(struct cards *cards, struct card *card, struct nvml_field answers[CARD_PCIE])
 {
-	struct nvml_field asked[CARD_PCIE] = { 0 };
-	int count = 0, status;
-
 	for (int d = 0; d < CARD_PCIE; d++)
-		if (card->pcie_asked >> d & 1)
-			asked[count++].id = directions[d].id;
-	status = NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, count, asked);
-	count = 0;
-	for (int d = 0; d < CARD_PCIE; d++)
-		if (card->pcie_asked >> d & 1)
-			answers[d] = asked[count++];
-	return status;
+		answers[d] = (struct nvml_field){ .id = directions[d].id };
+	return NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, CARD_PCIE, answers);
 }
 
-static uint32_t directions_of(const struct card *card, uint32_t groups)
+static bool is_refused(const struct card *card)
+{
+	return card->unanswered[1] >> PCIE_BIT & 1;
+}
+
+int card_pcie_join(const struct cards *cards, const struct card *card, uint32_t groups,
+		   struct nvml_field *ret_fields)
+{
+	if (!(groups & COLLECT_ROW) || is_refused(card) ||
+	    (card->pcie_row_ns && cards->now_ns - card->pcie_row_ns < ROW_EVERY_NS))
+		return 0;
+	for (int d = 0; d < CARD_PCIE; d++)
+		ret_fields[d] = (struct nvml_field){ .id = directions[d].id };
+	return CARD_PCIE;
+}
+
+void card_pcie_joined(struct card *card, int status, const struct nvml_field *answers)
+{
+	card->pcie_joined.have = true;
+	card->pcie_joined.status = status;
+	card->pcie_joined.time_ns = clock_steady_ns();
+	memcpy(card->pcie_joined.answers, answers, sizeof(card->pcie_joined.answers));
+}
+
+/* Whether they are asked by themselves. */
+static bool is_asked(const struct card *card, uint32_t groups)
 {
 	uint8_t gpm = card->board.origin[METRIC_gpm_pcie_rx_bytes_s];
 	bool told = origin_has((enum origin)gpm) || gpm == ORIGIN_PENDING;
 
-	if (groups & COLLECT_PCIE || (groups & COLLECT_PCIE_ELSE && !told))
-		return 3;
-	return (groups & COLLECT_PCIE_RX ? 1 : 0) | (groups & COLLECT_PCIE_TX ? 2 : 0);
+	return groups & COLLECT_PCIE || (groups & COLLECT_PCIE_ELSE && !told);
 }
 
 static void put(struct cards *cards, struct card *card, int d, const struct nvml_field *answer,
@@ -122,6 +170,7 @@ static void put(struct cards *cards, struct card *card, int d, const struct nvml
 	sample_set(&card->board.sample, total, (double)answer->value.u64);
 	(void)card_counter(cards, card, &card->pcie[d].wide, total, rate,
 			   (double)answer->value.u64);
+	card->pcie[d].has_mean = sample_get(&card->board.sample, rate, &card->pcie[d].mean);
 }
 
 static void measure(struct cards *cards, struct card *card)
@@ -158,8 +207,6 @@ static void put_measured(struct cards *cards, struct card *card)
 	for (int d = 0; d < CARD_PCIE; d++) {
 		enum metric rate = directions[d].rate;
 
-		if (!(card->pcie_asked >> d & 1))
-			continue;
 		card->board.origin[rate] = card->why[rate];
 		if (card->pcie[d].has_measured)
 			sample_set(&card->board.sample, rate, card->pcie[d].measured);
@@ -168,41 +215,62 @@ static void put_measured(struct cards *cards, struct card *card)
 	}
 }
 
-void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
+/* Between two readings for rows. */
+static void hold(const struct cards *cards, struct card *card)
 {
-	struct nvml_field answers[CARD_PCIE];
 	const enum nvml_call call = NVML_CALL_nvmlDeviceGetFieldValues;
-	bool skip = card->unanswered[1] >> PCIE_BIT & 1;
-	int64_t time_ns;
-	int status;
 
-	card->pcie_asked = directions_of(card, groups);
-	if (!card->pcie_asked)
-		return;
-	status = skip ? NVML_OK : ask(cards, card, answers);
-	time_ns = clock_steady_ns();
+	for (int d = 0; d < CARD_PCIE; d++) {
+		if (!card->pcie[d].has_mean)
+			continue;
+		sample_set(&card->board.sample, directions[d].rate, card->pcie[d].mean);
+		card->board.origin[directions[d].rate] =
+			cards->nvml.wrapped[call] ? ORIGIN_WRAPPER : ORIGIN_NVML;
+	}
+}
+
+static void put_both(struct cards *cards, struct card *card, int status,
+		     const struct nvml_field answers[CARD_PCIE], int64_t time_ns)
+{
 	for (int d = 0; d < CARD_PCIE; d++) {
 		enum metric total = directions[d].total, rate = directions[d].rate;
 
-		if (!(card->pcie_asked >> d & 1))
-			continue;
-		if (skip) {
-			card->board.origin[total] = card->why[total];
-			continue;
-		}
 		if (!status)
 			status = answers[d].status == NVML_INVALID ? NVML_NO_FUNCTION
 								   : answers[d].status;
-		if (status) {
-			card_answer(cards, card, total, call, status, 0);
-			card->board.origin[rate] = card->why[total];
-			if (card_is_final(status))
-				card->unanswered[1] |= (uint64_t)1 << PCIE_BIT;
+		if (!status) {
+			put(cards, card, d, &answers[d], time_ns);
 			continue;
 		}
-		put(cards, card, d, &answers[d], time_ns);
+		card_answer(cards, card, total, NVML_CALL_nvmlDeviceGetFieldValues, status, 0);
+		card->board.origin[rate] = card->why[total];
+		if (card_is_final(status))
+			card->unanswered[1] |= (uint64_t)1 << PCIE_BIT;
 	}
-	if (card->unanswered[1] >> PCIE_BIT & 1)
+}
+
+void card_ask_pcie(struct cards *cards, struct card *card, uint32_t groups)
+{
+	struct nvml_field answers[CARD_PCIE];
+	bool asked = is_asked(card, groups);
+	int status;
+
+	if (!asked && !(groups & COLLECT_ROW))
+		return;
+	if (is_refused(card)) {
+		for (int d = 0; d < CARD_PCIE; d++)
+			card->board.origin[directions[d].total] = card->why[directions[d].total];
+	} else if (card->pcie_joined.have) {
+		card->pcie_row_ns = cards->now_ns;
+		put_both(cards, card, card->pcie_joined.status, card->pcie_joined.answers,
+			 card->pcie_joined.time_ns);
+	} else if (asked) {
+		status = ask(cards, card, answers);
+		put_both(cards, card, status, answers, clock_steady_ns());
+	} else {
+		hold(cards, card);
+	}
+	if (is_refused(card))
 		put_measured(cards, card);
 }
 
@@ -232,16 +300,19 @@ void card_ask_pcie_again(struct cards *cards, struct card *card)
 		struct card_pcie *last = &card->pcie[d];
 		double seconds = (double)(time_ns - last->time_ns) / 1e9;
 
-		if (!(card->pcie_asked >> d & 1) || answers[d].status ||
-		    answers[d].type != NVML_U32 || seconds <= 0 ||
-		    card->board.origin[directions[d].rate] != ORIGIN_WRAPS)
+		uint8_t origin = card->board.origin[directions[d].rate];
+		double bytes = (uint32_t)(answers[d].value.u32 - last->raw);
+
+		if (answers[d].status || answers[d].type != NVML_U32 || seconds <= 0 ||
+		    (origin != ORIGIN_WRAPS && origin != ORIGIN_PENDING))
 			continue;
-		sample_set(&card->board.sample, directions[d].rate,
-			   (uint32_t)(answers[d].value.u32 - last->raw) / seconds);
+		sample_set(&card->board.sample, directions[d].rate, bytes / seconds);
 		card->board.origin[directions[d].rate] =
 			cards->nvml.wrapped[NVML_CALL_nvmlDeviceGetFieldValues] ? ORIGIN_WRAPPER
 										: ORIGIN_NVML;
 		last->raw = answers[d].value.u32;
 		last->time_ns = time_ns;
+		last->window_ns = time_ns;
+		last->few = bytes / seconds < CALM_BYTES;
 	}
 }

@@ -89,8 +89,8 @@ static void ask_health(struct cards *cards, struct card *card)
 
 /* Asked afresh each time. */
 enum {
-	VALUES = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ERRORS,
-	FIELDS = COLLECT_COUNTERS | COLLECT_ROW | COLLECT_THERMAL | COLLECT_ERRORS,
+	VALUES = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ROW | COLLECT_BAR1,
+	FIELDS = COLLECT_COUNTERS | COLLECT_ROW | COLLECT_THERMAL | COLLECT_REPLAYS,
 };
 
 static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
@@ -100,7 +100,7 @@ static void ask_board(struct cards *cards, uint32_t place, uint32_t groups,
 	struct board *board = &card->board;
 
 	if (groups & COLLECT_HEALTH || card->struck)
-		groups &= ~(uint32_t)COLLECT_ERRORS;
+		groups &= ~(uint32_t)(COLLECT_REPLAYS | COLLECT_BAR1);
 	if (board->state == BOARD_OK && (groups & COLLECT_HEALTH || card->struck))
 		ask_health(cards, card);
 	if (board->state == BOARD_OK)

@@ -60,18 +60,18 @@ enum collect_group {
 	COLLECT_PCIE_ELSE = 1 << 12, /* the same, of cards where GPM, asked too, does not tell */
 	COLLECT_PIPES = 1 << 13,     /* with GPM: what it can tell beside: 1 ms */
 	/* For a row of `nvidia-smi dmon -s pucvmet` beside FAST and MEMORY, and no
-	 * value more: time under the power limit and memory temperature; ECC errors,
-	 * replays and BAR1 (1.5 ms); PCIe rates of 10 ms as dmon has those of 20 ms,
-	 * one direction each (0.4 ms). */
+	 * value more: time under the power limit, memory temperature, ECC errors (10 us
+	 * in all) and PCIe rates, which are read every 2 s (0.7 ms; where they are not
+	 * calm 0.5 ms more, for a rate of 10 ms as dmon has one of 20 ms); replays (0.1
+	 * ms); BAR1 and protected memory (0.45 ms). */
 	COLLECT_ROW = 1 << 14,
-	COLLECT_ERRORS = 1 << 15,
-	COLLECT_PCIE_RX = 1 << 16,
-	COLLECT_PCIE_TX = 1 << 17,
+	COLLECT_REPLAYS = 1 << 15,
+	COLLECT_BAR1 = 1 << 16,
 	/* What the driver tells by itself since the round before, from the first one on
 	 * that asks for it: Xids; one call. */
 	COLLECT_EVENTS = 1 << 18,
-	COLLECT_DMON = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ROW | COLLECT_ERRORS |
-		       COLLECT_THERMAL | COLLECT_PCIE_RX | COLLECT_PCIE_TX,
+	COLLECT_DMON = COLLECT_FAST | COLLECT_MEMORY | COLLECT_ROW | COLLECT_REPLAYS |
+		       COLLECT_BAR1 | COLLECT_THERMAL,
 	/* All but the costs. */
 	COLLECT_ALL = COLLECT_FAST | COLLECT_COUNTERS | COLLECT_HEALTH | COLLECT_GPM |
 		      COLLECT_PROCESSES | COLLECT_RINGS | COLLECT_ENERGY | COLLECT_MEMORY |

@@ -20,31 +20,29 @@ enum { SECOND = 1000, ANY = PACE_FILES | PACE_ROWS | PACE_METRICS | PACE_RUN };
 static const struct plan {
 	uint32_t group, needs;
 	int32_t every_ms; /* 0: each time */
-	int32_t after_ms; /* so much later the first time */
 	bool dear;        /* left out first when the driver is slow */
 } plans[] = {
-	{ COLLECT_FAST, ANY, 0, 0, false },
-	{ COLLECT_MEMORY, ANY, 1 * SECOND, 0, false },
-	{ COLLECT_COUNTERS, ANY & ~PACE_ROWS, 1 * SECOND, 0, false },
-	{ COLLECT_THERMAL, ANY & ~PACE_ROWS, 2 * SECOND, 0, false },
-	{ COLLECT_HEALTH, ANY & ~PACE_ROWS, 10 * SECOND, 0, false },
-	{ COLLECT_ROW, PACE_ROWS, 0, 0, false },
-	/* In turns: both in every second would be a third of what a row may cost. */
-	{ COLLECT_PCIE_RX, PACE_ROWS, 2 * SECOND, 0, false },
-	{ COLLECT_PCIE_TX, PACE_ROWS, 2 * SECOND, 1 * SECOND, false },
-	{ COLLECT_ERRORS | COLLECT_THERMAL, PACE_ROWS, 10 * SECOND, 0, false },
+	{ COLLECT_FAST, ANY, 0, false },
+	{ COLLECT_MEMORY, ANY, 1 * SECOND, false },
+	{ COLLECT_COUNTERS, ANY & ~PACE_ROWS, 1 * SECOND, false },
+	{ COLLECT_THERMAL, ANY & ~PACE_ROWS, 2 * SECOND, false },
+	{ COLLECT_HEALTH, ANY & ~PACE_ROWS, 10 * SECOND, false },
+	{ COLLECT_ROW, PACE_ROWS, 0, false },
+	{ COLLECT_REPLAYS | COLLECT_THERMAL, PACE_ROWS, 10 * SECOND, false },
+	/* What is mapped of a card changes when programs come and go. */
+	{ COLLECT_BAR1, PACE_ROWS, 30 * SECOND, false },
 	/* GPM goes with what stands in for it. */
-	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_RUN, 1 * SECOND, 0, false },
-	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_FILES | PACE_METRICS, 2 * SECOND, 0, false },
-	{ COLLECT_GPM | COLLECT_PIPES | COLLECT_PCIE, PACE_METRICS, 5 * SECOND, 0, false },
+	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_RUN, 1 * SECOND, false },
+	{ COLLECT_GPM | COLLECT_PCIE_ELSE, PACE_FILES | PACE_METRICS, 2 * SECOND, false },
+	{ COLLECT_GPM | COLLECT_PIPES | COLLECT_PCIE, PACE_METRICS, 5 * SECOND, false },
 	/* The driver keeps them: asked so often, none is missed. */
-	{ COLLECT_EVENTS, ANY & ~PACE_ROWS, 1 * SECOND, 0, false },
-	{ COLLECT_PROCESSES, ANY & ~PACE_ROWS, 5 * SECOND, 0, true },
+	{ COLLECT_EVENTS, ANY & ~PACE_ROWS, 1 * SECOND, false },
+	{ COLLECT_PROCESSES, ANY & ~PACE_ROWS, 5 * SECOND, true },
 };
 
 /* The shortest ring holds 2.4 s of power: doc/measured.md. It is finer than the
  * flight recorder's rounds, which alone keep its points. */
-static const struct plan rings = { COLLECT_RINGS, ANY, 2 * SECOND, 0, true };
+static const struct plan rings = { COLLECT_RINGS, ANY, 2 * SECOND, true };
 
 enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
 
@@ -100,8 +98,6 @@ static bool due(struct pace *pace, int64_t *next_ns, const struct plan *plan, in
 		return false;
 	if (!every_ns)
 		return true;
-	if (!*next_ns)
-		*next_ns = now_ns + plan->after_ms * INT64_C(1000000);
 	if (now_ns < *next_ns - JITTER_NS)
 		return false;
 	advance(next_ns, every_ns, now_ns);

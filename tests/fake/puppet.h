@@ -23,6 +23,10 @@
  * VALUE is a number, N+R (grows by R a second) or N++R (by R with each call).
  * What is not said is not supported (status 3); lines before the first `gpu`
  * are about the whole library.
+ *
+ * The file named by PUPPET_TALLY, if there is one, is mapped and holds how often
+ * each field and GPM metric was asked for: 32 bits each, the metrics after
+ * PUPPET_FIELDS fields.
  */
 #pragma once
 
@@ -31,7 +35,13 @@
 
 #include "fake/nvml_spec.h"
 
-enum { PUPPET_DEVICES = 64, PUPPET_LINES = 4096, PUPPET_TEXT = 128 };
+enum {
+	PUPPET_DEVICES = 64,
+	PUPPET_LINES = 4096,
+	PUPPET_TEXT = 128,
+	PUPPET_FIELDS = 512,
+	PUPPET_TALLY = 2 * PUPPET_FIELDS
+};
 
 /* One line about one device, or the library (device -1). */
 struct puppet_line {
@@ -68,6 +78,8 @@ bool puppet_value(struct puppet *puppet, struct puppet_line *line, int n, double
 /* A call in the replayed log: its status, with what comes out put in place. */
 int puppet_replay(const char *path, enum spec_call call, const char *spec, uintptr_t *args);
 int64_t puppet_clock_ns(void);
+/* One more in PUPPET_TALLY. */
+void puppet_tally(uint32_t place);
 
 extern const char *const puppet_names[SPEC_COUNT];
 extern const char *const puppet_specs[SPEC_COUNT];

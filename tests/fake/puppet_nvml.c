@@ -156,6 +156,7 @@ static int put_fields(struct puppet *puppet, int device, uint32_t count, struct 
 
 		(void)snprintf(id, sizeof(id), "%u", fields[i].id);
 		line = puppet_find(puppet, device, "field", id);
+		puppet_tally(fields[i].id);
 		fields[i].time_us = (int64_t)utc_us();
 		/* PCIe bytes have 32 bits, as they have on an H200. */
 		fields[i].type = fields[i].id == 197 || fields[i].id == 198 ? 1 : 3;
@@ -360,6 +361,7 @@ static int gpm_metrics(struct puppet *puppet, char *request)
 		double value = 0;
 
 		memcpy(&id, at, 4);
+		puppet_tally(PUPPET_FIELDS + id);
 		(void)snprintf(first, sizeof(first), "%u", id);
 		line = puppet_find(puppet, after->device, "gpm", first);
 		if (line && puppet_value(puppet, line, 1, &value))

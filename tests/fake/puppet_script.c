@@ -1,9 +1,12 @@
 #include "fake/puppet.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 int64_t puppet_clock_ns(void)
 {
@@ -170,4 +173,22 @@ bool puppet_value(struct puppet *puppet, struct puppet_line *line, int n, double
 		*ret_value += strtod(end + 1, NULL) *
 			      (double)(puppet_clock_ns() - puppet->since_ns) / 1e9;
 	return true;
+}
+
+void puppet_tally(uint32_t place)
+{
+	static uint32_t *tally;
+	const char *path = getenv("PUPPET_TALLY");
+	int fd;
+
+	if (!path || place >= PUPPET_TALLY)
+		return;
+	if (!tally) {
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		tally = mmap(NULL, PUPPET_TALLY * sizeof(*tally), PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, 0);
+		(void)close(fd);
+	}
+	if (tally != MAP_FAILED)
+		tally[place]++;
 }

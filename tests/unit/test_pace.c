@@ -8,8 +8,8 @@ static const int64_t MS = 1000000;
 
 /* Rounds of each kind and groups in `seconds`, each when it is due. */
 struct counted {
-	int rounds, asks, memory, counters, thermal, gpm, processes, rings, health, row, rx, tx,
-		errors;
+	int rounds, asks, memory, counters, thermal, gpm, processes, rings, health, row, replays,
+		bar1;
 };
 
 static struct counted run(struct pace *pace, int64_t from_ns, int64_t seconds)
@@ -30,9 +30,8 @@ static struct counted run(struct pace *pace, int64_t from_ns, int64_t seconds)
 		counted.thermal += (groups & COLLECT_THERMAL) != 0;
 		counted.gpm += (groups & COLLECT_GPM) != 0;
 		counted.row += (groups & COLLECT_ROW) != 0;
-		counted.rx += (groups & COLLECT_PCIE_RX) != 0;
-		counted.tx += (groups & COLLECT_PCIE_TX) != 0;
-		counted.errors += (groups & COLLECT_ERRORS) != 0;
+		counted.replays += (groups & COLLECT_REPLAYS) != 0;
+		counted.bar1 += (groups & COLLECT_BAR1) != 0;
 		counted.processes += (groups & COLLECT_PROCESSES) != 0;
 		counted.rings += (groups & COLLECT_RINGS) != 0;
 		counted.health += (groups & COLLECT_HEALTH) != 0;
@@ -68,7 +67,7 @@ Test(pace, ten_a_second_ask_dear_groups_seldom)
 	cr_assert_eq(counted.gpm, 30);
 	cr_assert_eq(counted.processes, 12);
 	cr_assert_eq(counted.health, 6);
-	cr_assert_eq(counted.rx + counted.tx + counted.row + counted.errors, 0);
+	cr_assert_eq(counted.row + counted.replays + counted.bar1, 0);
 }
 
 Test(pace, a_flight_recorder_asks_between_the_rounds)
@@ -105,25 +104,10 @@ Test(pace, dmon_rows_ask_for_their_columns_alone)
 	cr_assert_eq(counted.rounds, 60);
 	cr_assert_eq(counted.row, 60);
 	cr_assert_eq(counted.memory, 60);
-	cr_assert_eq(counted.rx, 30);
-	cr_assert_eq(counted.tx, 30);
-	cr_assert_eq(counted.errors, 6);
+	cr_assert_eq(counted.replays, 6);
+	cr_assert_eq(counted.bar1, 2);
 	cr_assert_eq(counted.thermal, 6);
 	cr_assert_eq(counted.counters + counted.gpm + counted.processes + counted.health, 0);
-}
-
-Test(pace, the_two_directions_of_pcie_take_turns)
-{
-	struct pace pace = { .interval_ns = 1000 * MS, .needs = PACE_ROWS };
-	const uint32_t both = COLLECT_PCIE_RX | COLLECT_PCIE_TX;
-
-	pace.next_round_ns = 5000 * MS;
-	for (int i = 0; i < 10; i++) {
-		bool round;
-		uint32_t groups = pace_ask(&pace, pace_next(&pace) + MS / 2, &round);
-
-		cr_assert_eq(groups & both, i % 2 ? COLLECT_PCIE_TX : COLLECT_PCIE_RX, "%d", i);
-	}
 }
 
 Test(pace, a_late_round_does_not_shift_those_that_follow)
