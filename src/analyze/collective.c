@@ -97,8 +97,11 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	uint64_t key, *slot;
 	struct group *group;
 
-	if (read.elements < 0)
+	if (read.elements < 0) {
+		*VEC_ADD(&timeline->unsized) =
+			(struct tl_unsized){ ops->start[op], op, op_segment(timeline, op)->lane };
 		return;
+	}
 	read.family = hash_u64(read.family, session->keys.at[ops->key[op]].name);
 	read.op = op;
 	read.source = op_segment(timeline, op)->source;
@@ -211,6 +214,7 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 	if (any)
 		result = group_all(&grouping, store, err);
 	suspects(&grouping, facts);
+	rank_names(timeline);
 	rank_waiting(timeline, facts);
 	map_done(&grouping.slot);
 	VEC_DONE(&grouping.groups);

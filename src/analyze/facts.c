@@ -62,6 +62,7 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 {
 	fact->device = device;
 	fact->waiting_ns = FACT_UNKNOWN;
+	fact->late_p50_ns = FACT_UNKNOWN;
 	fact->delay_p50_ns = FACT_UNKNOWN;
 	fact->delay_p95_ns = FACT_UNKNOWN;
 	fact->queue_max = FACT_UNKNOWN;

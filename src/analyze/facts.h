@@ -275,6 +275,9 @@ struct device_fact {
 	int64_t collective_hidden_ns;  /* of that under other kernels */
 	int64_t collective_suspect_ns; /* beyond the quickest of the same collective: waiting,
 					  perhaps, for a late rank */
+	int64_t compared_count;        /* collectives that were compared with the other ranks' */
+	int64_t compared_last; /* of those, this rank came last, by more than the clocks' error */
+	int64_t late_p50_ns;   /* how long after the first rank it came; FACT_UNKNOWN */
 	int64_t kernel_count, memcpy_count, memset_count, graph_count;
 	int64_t memcpy_bytes;
 	int64_t stream_count;

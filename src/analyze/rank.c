@@ -32,6 +32,8 @@ struct family {
 
 struct waits {
 	VEC(struct interval) at;
+	VEC(int64_t) late_ns; /* behind the first rank, a collective each */
+	int64_t last;         /* collectives to which this rank came last */
 	bool compared;
 };
 
@@ -118,14 +120,19 @@ static void family_waits(const struct family *family, struct waits *waits)
 	const struct timeline *timeline = family->timeline;
 
 	for (size_t i = 0; i < family->count; i++) {
-		int64_t latest = INT64_MIN;
+		int64_t latest = INT64_MIN, first = INT64_MAX;
+		size_t last = 0;
 
 		for (size_t m = 0; m < family->members.count; m++) {
 			int64_t start =
 				nth(family, m, i)->start_ns - family->members.at[m].offset_ns;
 
-			if (start > latest)
+			if (start > latest) {
 				latest = start;
+				last = m;
+			}
+			if (start < first)
+				first = start;
 		}
 		for (size_t m = 0; m < family->members.count; m++) {
 			const struct tl_collective *at = nth(family, m, i);
@@ -134,6 +141,8 @@ static void family_waits(const struct family *family, struct waits *waits)
 			struct waits *device = &waits[op_segment(timeline, at->op)->device];
 
 			device->compared = true;
+			*VEC_ADD(&device->late_ns) = latest - first - ns;
+			device->last += m == last && latest - first > family->error_ns;
 			if (ns > length)
 				ns = length;
 			if (ns > family->error_ns)
@@ -193,6 +202,10 @@ static void devices_out(const struct timeline *timeline, struct facts *facts, st
 		fact->waiting_ns =
 			waits_alone(timeline, i, waits[i].at.at, waits[i].at.count, collective);
 		fact->working_ns = fact->busy_ns - fact->waiting_ns;
+		fact->compared_count = (int64_t)waits[i].late_ns.count;
+		fact->compared_last = waits[i].last;
+		order_values(waits[i].late_ns.at, waits[i].late_ns.count);
+		fact->late_p50_ns = waits[i].late_ns.at[(waits[i].late_ns.count - 1) / 2];
 	}
 	free(collective);
 }
@@ -219,8 +232,10 @@ void rank_waiting(struct timeline *timeline, struct facts *facts)
 		family_waits(&family, waits);
 	}
 	devices_out(timeline, facts, waits);
-	for (size_t i = 0; i < devices; i++)
+	for (size_t i = 0; i < devices; i++) {
 		VEC_DONE(&waits[i].at);
+		VEC_DONE(&waits[i].late_ns);
+	}
 	VEC_DONE(&family.members);
 	free(waits);
 }

@@ -139,6 +139,12 @@ struct tl_collective {
 	uint32_t op, source;
 };
 
+/* One of which nothing but the kernel's name is known. */
+struct tl_unsized {
+	int64_t start_ns;
+	uint32_t op, lane;
+};
+
 struct timeline {
 	const struct session *session;
 	int64_t *shift_ns; /* source time to session time, by source */
@@ -154,6 +160,7 @@ struct timeline {
 	struct tl_ranges ranges;     /* by start */
 	VEC(struct tl_look) looks;   /* by lane and time */
 	VEC(struct tl_collective) collectives;
+	VEC(struct tl_unsized) unsized;
 	VEC(struct tl_readback) readbacks;
 	VEC(struct interval) loading;       /* when some thread loaded data */
 	uint8_t *setup_of;                  /* enum setup_kind by name; after setup_facts */
@@ -293,6 +300,8 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 		     struct err *err);
 /* What ranks in one profile waited for each other. */
 void rank_waiting(struct timeline *timeline, struct facts *facts);
+/* Into timeline.collectives: those of timeline.unsized whose ranks can be told. */
+void rank_names(struct timeline *timeline);
 bool collective_name(const char *name);
 void host_ops(struct timeline *timeline, struct facts *facts);
 /* Set-up, and the times of what is steady; idle_facts tells its idle time. */

@@ -43,6 +43,7 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->window_end);
 	free(timeline->calls.waits);
 	VEC_DONE(&timeline->collectives);
+	VEC_DONE(&timeline->unsized);
 	VEC_DONE(&timeline->readbacks);
 	VEC_DONE(&timeline->loading);
 	free(timeline->ops.start);

@@ -230,6 +230,11 @@ static void put_timeline(const struct device_fact *device, struct json *json)
 	put_i64(json, "collective_ns", device->collective_ns);
 	put_i64(json, "collective_hidden_ns", device->collective_hidden_ns);
 	put_i64(json, "collective_suspect_ns", device->collective_suspect_ns);
+	if (device->compared_count) {
+		json_i64(json, "compared_count", device->compared_count);
+		json_i64(json, "compared_last", device->compared_last);
+		put_i64(json, "late_p50_ns", device->late_p50_ns);
+	}
 	put_i64(json, "kernel_count", device->kernel_count);
 	put_i64(json, "memcpy_count", device->memcpy_count);
 	put_i64(json, "memset_count", device->memset_count);

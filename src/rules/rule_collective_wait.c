@@ -73,6 +73,41 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding->runner_up = _("the transfer itself is slow");
 }
 
+/* The rank that came last most often; NULL: none did. */
+static const struct device_fact *late_rank(const struct facts *facts)
+{
+	const struct device_fact *late = NULL;
+
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *at = &facts->devices.at[i];
+
+		if (at->compared_last && (!late || at->compared_last > late->compared_last))
+			late = at;
+	}
+	return late;
+}
+
+static void tell_late(const struct facts *facts, const struct device_fact *device,
+		      struct finding *finding, struct findings *findings)
+{
+	const struct device_fact *late = late_rank(facts);
+	struct unit_text behind;
+
+	if (!late || late == device)
+		return;
+	finding->claim = finding_text(
+		findings,
+		_("%s Last to come was %s, to %lld of %lld collectives, at the median %s after the "
+		  "first."),
+		finding->claim, rank_of(facts, findings, late->device),
+		(long long)late->compared_last, (long long)late->compared_count,
+		units_ns(&behind, late->late_p50_ns));
+	finding_evidence(finding, "compared_last", (double)late->compared_last, "count",
+			 rank_of(facts, findings, late->device));
+	finding_evidence(finding, "late_p50_ns", (double)late->late_p50_ns, "ns",
+			 rank_of(facts, findings, late->device));
+}
+
 /* All ranks are in the profile: waiting is a fact. */
 static void tell_compared(const struct facts *facts, const struct rule *rule,
 			  const struct device_fact *device, struct findings *findings)
@@ -94,6 +129,7 @@ static void tell_compared(const struct facts *facts, const struct rule *rule,
 	finding_impact(finding, 0, device->waiting_ns, device->span_ns);
 	finding_evidence(finding, "collective_ns", (double)device->collective_ns, "ns", rank);
 	finding_evidence(finding, "waiting_ns", (double)device->waiting_ns, "ns", rank);
+	tell_late(facts, device, finding, findings);
 	finding_advice(finding, _("Look at the rank that waits least: it is the late one, and what "
 				  "its host or GPU does before the collective is the cause (often "
 				  "its data loading)"));

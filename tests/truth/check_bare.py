@@ -48,6 +48,10 @@ def findings(doc):
     return sorted({finding["id"] for finding in doc["findings"]})
 
 
+def waiting(doc):
+    return {d["id"]: d["waiting_ns"] for d in doc["devices"] if d.get("waiting_ns") is not None}
+
+
 def main():
     sonde = sys.argv[1]
     passed = failed = 0
@@ -58,6 +62,7 @@ def main():
             for what, got, want in (
                     ("findings", findings(bare), findings(full)),
                     ("steps", bare.get("steps", {}).get("count"), full["steps"]["count"]),
+                    ("waiting", waiting(bare), waiting(full)),
                     ("source of steps", bare.get("steps", {}).get("source"), "repeated launches"),
                     ("read-backs", sum(r["count"] for r in bare.get("readbacks", [])),
                      sum(r["count"] for r in full.get("readbacks", [])))):
