@@ -161,97 +161,6 @@ static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t 
 		atomic_fetch_add(&segment->counts.records_dropped, dropped);
 }
 
-/* Runtime and driver calls that matter: launches, copies, sets, waits, memory,
- * graphs, modules. Names begin so; "*" inside: anything. */
-static const char *const API_PREFIXES[] = {
-	"cudaLaunch",
-	"cudaMemcpy",
-	"cudaMemset",
-	"cudaDeviceSynchronize",
-	"cudaStreamSynchronize",
-	"cudaEventSynchronize",
-	"cudaStreamWaitEvent",
-	"cudaMalloc",
-	"cudaFree",
-	"cudaHostAlloc",
-	"cudaHostRegister",
-	"cudaHostUnregister",
-	"cudaGraphLaunch",
-	"cudaGraphInstantiate",
-	"cudaGraphExecUpdate",
-	"cudaStreamCreate",
-	"cudaStreamDestroy",
-	"cudaStreamBeginCapture",
-	"cudaStreamEndCapture",
-	"cudaDeviceReset",
-	"cudaMemPrefetch",
-	"cudaProfilerSt",
-	"cudaLibraryLoad",
-	"cuLaunch",
-	"cuMemcpy",
-	"cuMemset",
-	"cuCtxSynchronize",
-	"cuStreamSynchronize",
-	"cuEventSynchronize",
-	"cuStreamWaitEvent",
-	"cuMemAlloc",
-	"cuMemFree",
-	"cuMemHostAlloc",
-	"cuMemHostRegister",
-	"cuMemMap",
-	"cuMemCreate",
-	"cuGraphLaunch",
-	"cuGraphInstantiate",
-	"cuGraphExecUpdate",
-	"cuStreamCreate",
-	"cuStreamDestroy",
-	"cuModuleLoad",
-	"cuLibraryLoad",
-	"cuModuleUnload",
-	"cuProfilerSt",
-	"cuLinkComplete",
-};
-
-static bool api_matters(const char *name)
-{
-	for (size_t i = 0; i < sizeof(API_PREFIXES) / sizeof(API_PREFIXES[0]); i++) {
-		if (!strncmp(name, API_PREFIXES[i], strlen(API_PREFIXES[i])))
-			return true;
-	}
-	return false;
-}
-
-/* [setup] Names of calls into the segment; those that matter on or off. */
-static void enable_api(struct inject *inject, uint32_t domain, uint8_t enable)
-{
-	struct segment *segment = atomic_load(&inject->segment);
-	bool all = inject->trace >> TRACE_API_ALL & 1;
-	enum { CBID_MAX = 2000, GAP = 16 };
-
-	for (uint32_t cbid = 1, gap = 0; cbid < CBID_MAX && gap < GAP; cbid++) {
-		const char *name = NULL;
-		struct segment_slot *slot;
-
-		if (inject->cupti.cuptiGetCallbackName(domain, cbid, &name) || !name) {
-			gap++;
-			continue;
-		}
-		gap = 0;
-		if (!all && !api_matters(name))
-			continue;
-		if (domain == CUPTI_DOMAIN_RUNTIME)
-			(void)inject->cupti.cuptiActivityEnableRuntimeApi(cbid, enable);
-		else
-			(void)inject->cupti.cuptiActivityEnableDriverApi(cbid, enable);
-		slot = enable ? slot_take(segment) : NULL;
-		if (slot) {
-			slot->value = (uint64_t)domain << 32 | cbid;
-			slot->a = text_intern(segment, name, strlen(name));
-			slot_commit(slot, SLOT_API_NAME);
-		}
-	}
-}
-
 /* X(word of TRACE_LIST, kind) */
 #define KINDS(X)                                      \
 	X(TRACE_CUDA, CUPTI_KIND_MEMCPY)              \
@@ -283,71 +192,35 @@ static void each_kind(struct inject *inject, bool enable)
 #undef X
 }
 
-void activity_watch_allocations(struct inject *inject)
-{
-	static const char *const prefixes[] = { "cudaMalloc", "cudaHostAlloc" };
-	enum { CBID_MAX = 2000 };
-
-	for (uint32_t cbid = 1, gap = 0; cbid < CBID_MAX && gap < 16; cbid++) {
-		const char *name = NULL;
-
-		if (inject->cupti.cuptiGetCallbackName(CUPTI_DOMAIN_RUNTIME, cbid, &name) ||
-		    !name) {
-			gap++;
-			continue;
-		}
-		gap = 0;
-		for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-			if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-				(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,
-									CUPTI_DOMAIN_RUNTIME, cbid);
-		}
-	}
-}
-
-static bool wants_api(const struct inject *inject)
-{
-	return inject->trace & ((uint64_t)1 << TRACE_CUDA | (uint64_t)1 << TRACE_API_ALL);
-}
-
-/* libsonde-osrt.so records in the same windows. */
-static void pause_host(struct inject *inject, bool paused)
-{
-	struct segment *segment = atomic_load(&inject->segment);
-
-	if (segment)
-		atomic_store(&segment->paused, paused);
-}
-
 /* What is on even while recording is paused: devices and contexts are told once,
  * and calls can't be switched from a callback (seen with CUPTI 13.0: they stay off).
  * The reader drops calls outside of what SLOT_GATE opens. */
 static void each_base(struct inject *inject, bool enable)
 {
 	static const uint32_t kinds[] = { CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT };
-	static const uint32_t calls[] = { CUPTI_KIND_RUNTIME, CUPTI_KIND_DRIVER };
 
 	for (size_t i = 0; i < 2; i++)
 		(void)(enable ? inject->cupti.cuptiActivityEnable(kinds[i])
 			      : inject->cupti.cuptiActivityDisable(kinds[i]));
-	if (!wants_api(inject))
-		return;
-	if (inject->cupti.cuptiActivityEnableRuntimeApi &&
-	    inject->cupti.cuptiActivityEnableDriverApi) {
-		enable_api(inject, CUPTI_DOMAIN_RUNTIME, enable);
-		enable_api(inject, CUPTI_DOMAIN_DRIVER, enable);
-		return;
-	}
-	for (size_t i = 0; i < 2; i++)
-		(void)(enable ? inject->cupti.cuptiActivityEnable(calls[i])
-			      : inject->cupti.cuptiActivityDisable(calls[i]));
+	calls_switch(inject, enable);
 }
 
+/* Recording goes on or pauses, told to two who need different things of it.
+ * `paused` is the state, which libsonde-osrt.so looks at before a call costs
+ * anything; sonde sets it too, for processes without CUPTI, where nobody gets here.
+ * The slot has the time: CUPTI records calls all along, and the reader, which comes
+ * later, drops those of the pauses. A process that leaves CUPTI ends the one and
+ * not the other. */
 static void gate(struct inject *inject, bool open)
 {
 	struct segment *segment = atomic_load(&inject->segment);
-	struct segment_slot *slot = segment ? slot_take(segment) : NULL;
+	struct segment_slot *slot;
 
+	if (!segment)
+		return;
+	if (open || !atomic_load(&inject->leaving))
+		atomic_store(&segment->paused, !open);
+	slot = slot_take(segment);
 	if (!slot)
 		return;
 	slot->value = open;
@@ -359,7 +232,6 @@ void activity_enable(struct inject *inject)
 	/* After a step back CUPTI is the host's. */
 	if (atomic_load(&inject->leaving) || atomic_exchange(&inject->active, true))
 		return;
-	pause_host(inject, false);
 	each_kind(inject, true);
 	gate(inject, true);
 }
@@ -368,8 +240,6 @@ void activity_disable(struct inject *inject)
 {
 	if (!atomic_exchange(&inject->active, false))
 		return;
-	if (!atomic_load(&inject->leaving))
-		pause_host(inject, true);
 	gate(inject, false);
 	each_kind(inject, false);
 }
@@ -378,27 +248,6 @@ void activity_off(struct inject *inject)
 {
 	activity_disable(inject);
 	each_base(inject, false);
-}
-
-void activity_watch_profiler_calls(struct inject *inject)
-{
-	enum { CBID_MAX = 2000 };
-
-	for (uint32_t cbid = 1; cbid < CBID_MAX && !(inject->start_cbid && inject->stop_cbid);
-	     cbid++) {
-		const char *name = NULL;
-
-		if (inject->cupti.cuptiGetCallbackName(CUPTI_DOMAIN_DRIVER, cbid, &name) || !name)
-			continue;
-		if (!strcmp(name, "cuProfilerStart"))
-			inject->start_cbid = cbid;
-		else if (!strcmp(name, "cuProfilerStop"))
-			inject->stop_cbid = cbid;
-		else
-			continue;
-		(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber, CUPTI_DOMAIN_DRIVER,
-							cbid);
-	}
 }
 
 static void set_attribute(struct inject *inject, uint32_t attribute, uint8_t value)
@@ -466,12 +315,8 @@ int activity_start(struct inject *inject)
 			(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,
 								CUPTI_DOMAIN_RESOURCE, cbid);
 	}
-	if (inject->trace >> TRACE_MEMORY & 1) {
+	if (inject->trace >> TRACE_MEMORY & 1)
 		site_prepare(inject);
-		activity_watch_allocations(inject);
-	}
-	if (inject->trace >> TRACE_RANGE_PROFILER & 1)
-		activity_watch_profiler_calls(inject);
 	each_base(inject, true);
 	if (inject->trace >> TRACE_PAUSED & 1)
 		gate(inject, false);

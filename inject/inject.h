@@ -140,10 +140,10 @@ void activity_enable(struct inject *inject); /* [setup], [thread] */
 void activity_disable(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */
 void activity_off(struct inject *inject);
-/* [setup] Callbacks for cudaProfilerStart and cudaProfilerStop. */
-void activity_watch_profiler_calls(struct inject *inject);
-/* [setup] Callbacks for the calls that obtain memory. */
-void activity_watch_allocations(struct inject *inject);
+
+/* calls.c [setup]: recording of CUDA's calls that matter, on or off. On: also the
+ * callbacks for those that obtain memory and for cudaProfilerStart and -Stop. */
+void calls_switch(struct inject *inject, bool enable);
 
 /* cupti.c [setup]: find and open libcupti, fill inject->cupti. False: reason set. */
 bool cupti_open(struct inject *inject);

@@ -94,7 +94,7 @@ static void range_edge(struct segment *segment, enum slot_kind kind, uint32_t me
 		inject->range_depth++;
 	} else if (kind == SLOT_PUSH && message && inject->subscriber) {
 		text = (const void *)((const char *)segment + segment->texts_at + message);
-		if (strcmp(text->at, inject->range) ||
+		if (strcmp(text->at, inject->range) != 0 ||
 		    !atomic_compare_exchange_strong(&inject->range_thread, &none, thread))
 			return;
 		inject->range_depth = 0;

@@ -211,6 +211,8 @@ def profiler_range():
     try:
         at.sonde(host("profiler"), "-c", "cudaProfilerApi")
         expect(at.kernels() == 70, "%d kernels" % at.kernels())
+        calls = at.number("select count(*) from driver where name='cuLaunchKernel'")
+        expect(calls == 70, "%d calls" % calls)
     finally:
         at.close()
 

@@ -147,8 +147,21 @@ def windows():
     try:
         both(at, host("profiler"), ("-t", "cuda,osrt", "-c", "cudaProfilerApi"))
         expect(at.kernels() == 70, "%d kernels" % at.kernels())
+        expect(waited(at, "nanosleep") == 2, "%d naps" % waited(at, "nanosleep"))
         both(at, os_host("interrupted"), ("-t", "osrt", "-c", "cudaProfilerApi"))
         expect(at.number("select count(*) from os") == 0, "recorded")
+    finally:
+        at.close()
+
+
+def yields():
+    """CUPTI is the program's from then on; calls of the system are recorded on."""
+    at = Place()
+    try:
+        under = both(at, [os.path.join(HOSTS, "host_cupti"), "subscribe"], ("-t", "cuda,osrt"))
+        expect(b"asked for CUPTI itself" in under.stderr, "said")
+        expect(at.kernels() == 120, "%d kernels before it asked" % at.kernels())
+        expect(waited(at, "usleep") == 1, "%d naps after it" % waited(at, "usleep"))
     finally:
         at.close()
 
@@ -216,6 +229,7 @@ CASES = {
     "others_preload": others_preload,
     "nested": nested,
     "windows": windows,
+    "yields": yields,
     "crowd": crowd,
     "threads": same(host("threads"), ("-t", "cuda,osrt"), lost=0),
     "storm": same(host("storm"), ("-t", "cuda,osrt"), exact=False),

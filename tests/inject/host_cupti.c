@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake/puppet_cuda.h"
 #include "wire/cupti_abi.h"
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 		result = cuptiActivityEnable(CUPTI_KIND_CONCURRENT_KERNEL);
 	if (launch(80))
 		return 1;
+	(void)usleep(20000);
 	(void)cuptiActivityFlushAll(1);
 	printf("CUPTI says %u, my kernels: %u, others: %u\n", result, kernels, others);
 	return 0;

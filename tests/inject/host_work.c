@@ -169,15 +169,20 @@ int host_long_texts(void)
 
 /* cudaProfilerStart to Stop; what is outside is not recorded with
  * --capture-range cudaProfilerApi. */
+/* 50 launches and a nap before and behind of what is to be recorded. */
 int host_profiler(void)
 {
 	gpu_begin();
 	for (int i = 0; i < 50; i++)
 		(void)gpu_launch();
+	nap_ms(20);
 	(void)cuProfilerStart();
 	gpu_launches(70);
+	nap_ms(20);
+	nap_ms(20);
 	(void)cuProfilerStop();
 	for (int i = 0; i < 50; i++)
 		(void)gpu_launch();
+	nap_ms(20);
 	return 0;
 }

@@ -460,3 +460,36 @@ Test(spool, a_process_that_outlives_the_command_keeps_its_segment)
 	cr_assert_eq(bench.segment->buffer_bytes, 8192);
 	cr_assert_neq(atomic_load(&bench.head->owner[0]), 0);
 }
+
+/* CUPTI records calls all along: only the slots tell which are of a pause. */
+Test(spool, calls_outside_of_what_the_gates_open_are_left_out)
+{
+	struct cupti_api api = { .kind = CUPTI_KIND_RUNTIME, .cbid = 211, .process = bench.pid };
+
+	SLOT(SLOT_GATE, .time_ns = 100, .value = 1);
+	SLOT(SLOT_GATE, .time_ns = 200, .value = 0);
+	SLOT(SLOT_GATE, .time_ns = 300, .value = 1);
+	for (uint64_t start_ns = 50; start_ns < 400; start_ns += 100) {
+		api.start = start_ns;
+		api.end = start_ns + 1;
+		PUT(0, api, 40);
+	}
+	take();
+	cr_assert_eq(bench.record->calls.count, 2);
+	cr_assert_eq(bench.record->calls.at[0].start_ns, 150);
+	cr_assert_eq(bench.record->calls.at[1].start_ns, 350);
+}
+
+/* libsonde-osrt.so goes by `paused`, the other library does what is wanted. */
+Test(spool, stop_and_start_reach_both_libraries)
+{
+	atomic_store(&bench.head->owner[0], (uint32_t)getpid());
+	spool_ask_stop(bench.spool);
+	take();
+	cr_assert_eq(atomic_load(&bench.segment->paused), 1);
+	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_STOP);
+	spool_ask_start(bench.spool);
+	take();
+	cr_assert_eq(atomic_load(&bench.segment->paused), 0);
+	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_START);
+}
