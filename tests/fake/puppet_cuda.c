@@ -304,6 +304,15 @@ int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes)
 	return call_end(&call, 0);
 }
 
+int cudaMalloc(uint64_t *ret_address, size_t bytes)
+{
+	struct call call = call_begin(2, 20);
+
+	*ret_address = atomic_fetch_add(&addresses, (bytes + 511) & ~(size_t)511);
+	memory(&call, *ret_address, bytes, true);
+	return call_end(&call, 0);
+}
+
 int cuMemFree_v2(uint64_t address)
 {
 	DRIVER(245);

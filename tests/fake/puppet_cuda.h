@@ -75,6 +75,7 @@ void puppet_attach(puppet_tool *tool);
 	X(312, cuProfilerStop)
 
 #define PUPPET_RUNTIME_CALLS(X)             \
+	X(20, cudaMalloc_v3020)             \
 	X(31, cudaMemcpy_v3020)             \
 	X(165, cudaDeviceSynchronize_v3020) \
 	X(211, cudaLaunchKernel_v7000)
@@ -102,3 +103,4 @@ int cuProfilerStart(void);
 int cuProfilerStop(void);
 int cudaLaunchKernel(const void *function);
 int cudaDeviceSynchronize(void);
+int cudaMalloc(uint64_t *ret_address, size_t bytes);

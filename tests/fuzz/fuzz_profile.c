@@ -36,19 +36,18 @@ static void read_whole(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static int fd = -1;
-	static char path[] = "/dev/shm/sonde-fuzz-XXXXXX";
-	int rows = 0;
-
 	/* A real name: SQLite resolves links, and a memfd has no path. */
-	if (fd < 0)
-		fd = mkstemp(path);
-	if (fd < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
-		return 0;
+	char path[] = "/dev/shm/sonde-fuzz-XXXXXX";
+	int fd = mkstemp(path), rows = 0;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	(void)close(fd);
 	read_whole(path);
 	(void)store_sql(path,
 			"SELECT k.name, r.name FROM kernel k JOIN runtime r USING(correlation);"
 			"SELECT * FROM op WHERE start_ns > 5; SELECT * FROM sample",
 			ignore_row, &rows, NULL);
+	(void)unlink(path);
 	return 0;
 }

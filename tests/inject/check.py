@@ -217,6 +217,22 @@ def profiler_range():
         at.close()
 
 
+def memory_sites():
+    """The runtime's allocations name the function that asked; the driver's don't."""
+    at = Place()
+    try:
+        at.sonde(host("memory"))
+        sites = [row.get("name", "") for row in at.rows("select name from alloc order by start_ns")]
+        expect(len(sites) == 4, "%d allocations" % len(sites))
+        expect(all(re.match(r"obtain_buffer\S* < host_memory", site) for site in sites[:3]), "where: %s" % sites)
+        expect(not sites[3], "where: %s" % sites)
+        at.sonde(host("memory"), "-t", "cuda")
+        expect(at.number("select count(*) from alloc") == 0, "memory was not asked for")
+        at.clean()
+    finally:
+        at.close()
+
+
 def yields(what):
     def check():
         at = Place()
@@ -363,6 +379,7 @@ CASES = {
     "api_all": api_all,
     "nvtx": nvtx,
     "profiler_range": profiler_range,
+    "memory_sites": memory_sites,
     "contexts": same(host("contexts"), lost=0),
     "sampling": sampling(),
     "sampling_late": sampling("pc-late"),

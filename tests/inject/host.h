@@ -45,6 +45,7 @@
 	X(wait)         \
 	X(nvtx)         \
 	X(profiler)     \
+	X(memory)       \
 	X(by_dlsym)
 
 #define X(name) int host_##name(void);

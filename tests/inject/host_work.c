@@ -169,6 +169,28 @@ int host_long_texts(void)
 
 /* cudaProfilerStart to Stop; what is outside is not recorded with
  * --capture-range cudaProfilerApi. */
+/* By name in the profile, which is why it is no part of its caller. */
+static __attribute__((noinline)) int obtain_buffer(uint64_t *ret_address)
+{
+	int result = cudaMalloc(ret_address, 1 << 20);
+
+	__asm__ volatile("" ::: "memory"); /* not by a jump */
+	return result;
+}
+
+/* Of what is obtained by the runtime the profile knows where. */
+int host_memory(void)
+{
+	uint64_t address;
+
+	gpu_begin();
+	for (int i = 0; i < 3; i++)
+		(void)obtain_buffer(&address);
+	(void)cuMemAlloc_v2(&address, 512);
+	say("launches 0\n");
+	return 0;
+}
+
 /* 50 launches and a nap before and behind of what is to be recorded. */
 int host_profiler(void)
 {
