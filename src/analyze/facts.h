@@ -90,6 +90,14 @@ struct idle_fact {
 	uint32_t thread_state;     /* string: what the launching thread was at in most looks
 				      that fell into it; 0: too few looks, or none stands out */
 	int64_t thread_looks, thread_state_looks; /* in all; of them in that state */
+	int64_t thread_ns, thread_state_ns;       /* instead of looks, where context switches were
+						     recorded: known time in all; of it in that
+						     state; 0: by looks */
+	/* Strings, 0: too few seen, or none stands out. Of Python the innermost function with
+	 * its most frequent line, "collate data.py:41"; on a core the function there. */
+	uint32_t python, cpu;
+	int64_t python_looks, python_function_looks; /* in all; of them in that function */
+	int64_t cpu_samples, cpu_function_samples;
 };
 
 /* What a process does once, before it runs steadily. X(id, name) */

@@ -58,7 +58,7 @@ static void range_frame(struct loading *loading, const struct tl_range *range)
 	struct tl_frame *frame;
 
 	if (range->kind == RANGE_DEVICE || range->kind == RANGE_SPAN ||
-	    range->kind == RANGE_STATE || session->lanes.at[range->lane].kind != LANE_THREAD)
+	    session->lanes.at[range->lane].kind != LANE_THREAD)
 		return;
 	frame = frame_add(loading, range->lane);
 	frame->start = range->start;
@@ -87,27 +87,30 @@ static int by_start(const void *a, const void *b)
 	return (x->end < y->end) - (x->end > y->end);
 }
 
-/* Looks at threads are moments, no frames. */
-static void look_load(struct timeline *timeline, const struct store_batch *batch, size_t row)
+/* Looks at threads are no frames. */
+static void look_load(struct timeline *timeline, enum look_kind kind,
+		      const struct store_batch *batch, size_t row)
 {
 	const int64_t *name = batch->col[COL_name];
 	uint64_t id = name ? (uint64_t)name[row] : 0;
 	struct tl_look *look;
-	int64_t end;
 
 	if (!id || id >= timeline->name_count)
 		return;
-	look = VEC_ADD(&timeline->looks);
+	look = VEC_ADD(&timeline->looks[kind]);
 	look->lane = batch->lane;
 	look->name = (uint32_t)id;
 	timeline_time(timeline, timeline->session->lanes.at[batch->lane].source,
-		      batch->col[COL_start][row], 0, &look->time, &end);
+		      batch->col[COL_start][row], batch->col[COL_duration][row], &look->time,
+		      &look->end);
 }
 
 static int ranges_load(struct loading *loading, struct store *store, struct err *err)
 {
 	struct store_query query = {
-		.kinds = STORE_BIT(STORE_range) | STORE_BIT(STORE_state),
+		.kinds = STORE_BIT(STORE_range) | STORE_BIT(STORE_state) |
+			 STORE_BIT(STORE_state_exact) | STORE_BIT(STORE_cpu_stack) |
+			 STORE_BIT(STORE_python_stack),
 		.columns = COL_BIT(COL_start) | COL_BIT(COL_duration) | COL_BIT(COL_name) |
 			   COL_BIT(COL_subkind),
 	};
@@ -121,6 +124,8 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0) {
 		const int64_t *kind = batch.col[COL_subkind], *name = batch.col[COL_name];
+		enum look_kind look;
+		bool is_look = look_kind_of(batch.kind, &look);
 
 		if (batch.lane >= session->lanes.count ||
 		    session->lanes.at[batch.lane].source >= session->sources.count)
@@ -129,8 +134,8 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 			uint64_t id = name ? (uint64_t)name[i] : 0;
 			struct tl_range *range;
 
-			if (batch.kind == STORE_state) {
-				look_load(timeline, &batch, i);
+			if (is_look) {
+				look_load(timeline, look, &batch, i);
 				continue;
 			}
 			range = VEC_ADD(&timeline->ranges);

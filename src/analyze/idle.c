@@ -151,9 +151,8 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 		idler->gap_ns[now] += ns;
 		if (frame)
 			during_add(idler, now, frame, ns);
-		if (idler->timeline->looks.count)
-			looks_count(&idler->looks[now], idler->timeline,
-				    idler->timeline->lanes.at[thread].lane, from, until);
+		looks_count(&idler->looks[now], idler->timeline,
+			    idler->timeline->lanes.at[thread].lane, from, until);
 		from = until;
 	}
 }
@@ -378,7 +377,7 @@ static void device_idle(struct idler *idler, uint32_t index, bool steady)
 		for (size_t k = 0; k < count && k < DURING_LIMIT; k++)
 			*VEC_ADD(&idle->during) = idler->during[i].at[k];
 		VEC_DONE(&idler->during[i]);
-		looks_tell(&idler->looks[i], idle);
+		looks_tell(&idler->looks[i], timeline->session, idle);
 	}
 	map_done(&idler->during_slot);
 }

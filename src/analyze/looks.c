@@ -1,19 +1,44 @@
 /*
- * looks.c - what threads were at when the recorder looked, some 50 times a second.
+ * looks.c - what threads were at: when the recorder looked, when a sample was
+ * taken, or from one context switch to the next.
  *
  * A look is a moment, not a span: the gaps of a device are mostly shorter than the
  * time between two looks, and what a thread is at in a gap is not what it is at
  * before and after. So only looks that fall into idle time speak of it, and only
- * where they are enough.
+ * where they are enough. What switches say is true throughout, and its time in
+ * the gaps is counted.
  */
 #include "analyze/timeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Of fewer looks the most frequent state is chance: with 8, a state that is seen in
  * at least half of them holds a sixth of the time or more with 95 % certainty
  * (4 of 8, one-sided Clopper-Pearson bound 0.19). */
 static const int64_t LOOKS_LEAST = 8;
+/* Of more names, which only an invented file has, lines are not summed up. */
+static const size_t NAMES_MOST = 4096;
+
+bool look_kind_of(enum store_kind kind, enum look_kind *ret_kind)
+{
+	switch (kind) {
+	case STORE_state:
+		*ret_kind = LOOK_STATE;
+		return true;
+	case STORE_state_exact:
+		*ret_kind = LOOK_EXACT;
+		return true;
+	case STORE_cpu_stack:
+		*ret_kind = LOOK_CPU;
+		return true;
+	case STORE_python_stack:
+		*ret_kind = LOOK_PYTHON;
+		return true;
+	default:
+		return false;
+	}
+}
 
 static int by_lane_and_time(const void *a, const void *b)
 {
@@ -26,55 +51,160 @@ static int by_lane_and_time(const void *a, const void *b)
 
 void looks_settle(struct timeline *timeline)
 {
-	if (timeline->looks.count)
-		qsort(timeline->looks.at, timeline->looks.count, sizeof(*timeline->looks.at),
-		      by_lane_and_time);
+	for (int kind = 0; kind < LOOK_KIND_COUNT; kind++) {
+		if (timeline->looks[kind].count)
+			qsort(timeline->looks[kind].at, timeline->looks[kind].count,
+			      sizeof(*timeline->looks[kind].at), by_lane_and_time);
+	}
+}
+
+static void count(struct look_counts *counts, enum look_kind kind, uint32_t name, int64_t by)
+{
+	uint64_t key = (uint64_t)kind << 32 | name;
+	uint64_t *at = map_find(&counts->at, key);
+	size_t i = at ? *at : counts->seen.count;
+
+	if (!at) {
+		map_put(&counts->at, key, i);
+		*VEC_ADD(&counts->seen) = (struct look_count){ .kind = kind, .name = name };
+	}
+	counts->seen.at[i].count = add_ns(counts->seen.at[i].count, by);
+	counts->all[kind] = add_ns(counts->all[kind], by);
+}
+
+static void count_kind(struct look_counts *counts, const struct timeline *timeline,
+		       enum look_kind kind, struct tl_look want, int64_t to)
+{
+	const struct tl_look *looks = timeline->looks[kind].at;
+	size_t low = 0, high = timeline->looks[kind].count, end = high;
+	int64_t from = want.time;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_lane_and_time(&looks[middle], &want) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* The one before may reach into it. */
+	if (kind == LOOK_EXACT && low && looks[low - 1].lane == want.lane)
+		low--;
+	for (; low < end && looks[low].lane == want.lane && looks[low].time < to; low++) {
+		const struct tl_look *look = &looks[low];
+		int64_t start = look->time > from ? look->time : from;
+		int64_t until = look->end < to ? look->end : to;
+
+		if (kind != LOOK_EXACT)
+			count(counts, kind, look->name, 1);
+		else if (until > start)
+			count(counts, kind, look->name, until - start);
+	}
 }
 
 void looks_count(struct look_counts *counts, const struct timeline *timeline, uint32_t lane,
 		 int64_t from, int64_t to)
 {
 	struct tl_look want = { .lane = lane, .time = from };
-	size_t low = 0, high = timeline->looks.count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_lane_and_time(&timeline->looks.at[middle], &want) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < timeline->looks.count; low++) {
-		const struct tl_look *look = &timeline->looks.at[low];
-		size_t i = 0;
-
-		if (look->lane != lane || look->time >= to)
-			return;
-		while (i < counts->states.count && counts->states.at[i].name != look->name)
-			i++;
-		if (i == counts->states.count)
-			VEC_ADD(&counts->states)->name = look->name;
-		counts->states.at[i].count++;
-		counts->all++;
+	for (int kind = 0; kind < LOOK_KIND_COUNT; kind++) {
+		if (timeline->looks[kind].count)
+			count_kind(counts, timeline, (enum look_kind)kind, want, to);
 	}
 }
 
-void looks_tell(struct look_counts *counts, struct idle_fact *idle)
+/* "collate data.py:41" without the line: a function is at many. */
+static size_t function_length(const char *name)
+{
+	size_t len = strlen(name), digits = len;
+
+	while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+		digits--;
+	return digits < len && digits && name[digits - 1] == ':' ? digits - 1 : len;
+}
+
+static int64_t function_count(const struct look_counts *counts, const struct session *session,
+			      const struct look_count *of)
+{
+	const char *name = session_text(session, of->name);
+	size_t len = function_length(name);
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < counts->seen.count; i++) {
+		const struct look_count *seen = &counts->seen.at[i];
+		const char *other = session_text(session, seen->name);
+
+		if (seen->kind == of->kind && function_length(other) == len &&
+		    !memcmp(other, name, len))
+			sum += seen->count;
+	}
+	return sum;
+}
+
+/* What was seen most, its most frequent line first; NULL: it is less than half. */
+static const struct look_count *most_of(const struct look_counts *counts,
+					const struct session *session, enum look_kind kind,
+					int64_t *ret_count)
 {
 	const struct look_count *most = NULL;
+	int64_t most_count = 0;
 
-	for (size_t i = 0; i < counts->states.count; i++) {
-		const struct look_count *state = &counts->states.at[i];
+	for (size_t i = 0; i < counts->seen.count; i++) {
+		const struct look_count *seen = &counts->seen.at[i];
+		int64_t sum;
 
-		if (!most || state->count > most->count)
-			most = state;
+		if (seen->kind != kind)
+			continue;
+		sum = kind == LOOK_PYTHON && counts->seen.count <= NAMES_MOST
+			      ? function_count(counts, session, seen)
+			      : seen->count;
+		if (sum > most_count || (sum == most_count && most && seen->count > most->count)) {
+			most = seen;
+			most_count = sum;
+		}
 	}
-	if (most && counts->all >= LOOKS_LEAST && 2 * most->count >= counts->all) {
-		idle->thread_state = most->name;
-		idle->thread_looks = counts->all;
-		idle->thread_state_looks = most->count;
+	*ret_count = most_count;
+	return most && 2 * most_count >= counts->all[kind] ? most : NULL;
+}
+
+static void tell_states(const struct look_counts *counts, const struct session *session,
+			struct idle_fact *idle)
+{
+	int64_t ns, looks;
+	const struct look_count *exact = most_of(counts, session, LOOK_EXACT, &ns);
+	const struct look_count *look = most_of(counts, session, LOOK_STATE, &looks);
+
+	/* A minor part of the time says nothing of the whole. */
+	if (exact && counts->all[LOOK_EXACT] >= idle->ns / 2) {
+		idle->thread_state = exact->name;
+		idle->thread_ns = counts->all[LOOK_EXACT];
+		idle->thread_state_ns = ns;
+	} else if (look && !counts->all[LOOK_EXACT] && counts->all[LOOK_STATE] >= LOOKS_LEAST) {
+		idle->thread_state = look->name;
+		idle->thread_looks = counts->all[LOOK_STATE];
+		idle->thread_state_looks = looks;
 	}
-	VEC_DONE(&counts->states);
-	counts->all = 0;
+}
+
+void looks_tell(struct look_counts *counts, const struct session *session, struct idle_fact *idle)
+{
+	const struct look_count *most;
+	int64_t looks;
+
+	tell_states(counts, session, idle);
+	most = most_of(counts, session, LOOK_PYTHON, &looks);
+	if (most && counts->all[LOOK_PYTHON] >= LOOKS_LEAST) {
+		idle->python = most->name;
+		idle->python_looks = counts->all[LOOK_PYTHON];
+		idle->python_function_looks = looks;
+	}
+	most = most_of(counts, session, LOOK_CPU, &looks);
+	if (most && counts->all[LOOK_CPU] >= LOOKS_LEAST) {
+		idle->cpu = most->name;
+		idle->cpu_samples = counts->all[LOOK_CPU];
+		idle->cpu_function_samples = looks;
+	}
+	map_done(&counts->at);
+	VEC_DONE(&counts->seen);
+	memset(counts->all, 0, sizeof(counts->all));
 }

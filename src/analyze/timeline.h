@@ -95,10 +95,18 @@ struct tl_device {
 	size_t launch_count;
 };
 
-/* What a thread was at, at one moment. */
+/* What a thread was at, at one moment; LOOK_EXACT: up to `end`. */
 struct tl_look {
-	int64_t time;
+	int64_t time, end;
 	uint32_t lane, name;
+};
+
+enum look_kind {
+	LOOK_STATE,
+	LOOK_EXACT,
+	LOOK_CPU,
+	LOOK_PYTHON,
+	LOOK_KIND_COUNT,
 };
 
 struct tl_range {
@@ -153,12 +161,12 @@ struct timeline {
 	struct tl_device *devices; /* as session.devices */
 	uint32_t name_count;       /* string ids are below this */
 	struct tl_wide wide;
-	uint32_t *last_segment;      /* see op_segment */
-	int64_t *source_calls;       /* runtime and driver calls, by source */
-	uint64_t *least_correlation; /* of recorded calls, by source */
-	VEC(struct tl_lane) lanes;   /* threads with calls or frames */
-	struct tl_ranges ranges;     /* by start */
-	VEC(struct tl_look) looks;   /* by lane and time */
+	uint32_t *last_segment;                     /* see op_segment */
+	int64_t *source_calls;                      /* runtime and driver calls, by source */
+	uint64_t *least_correlation;                /* of recorded calls, by source */
+	VEC(struct tl_lane) lanes;                  /* threads with calls or frames */
+	struct tl_ranges ranges;                    /* by start */
+	VEC(struct tl_look) looks[LOOK_KIND_COUNT]; /* by lane and time */
 	VEC(struct tl_collective) collectives;
 	VEC(struct tl_unsized) unsized;
 	VEC(struct tl_readback) readbacks;
@@ -309,20 +317,24 @@ void setup_facts(struct timeline *timeline, struct facts *facts);
 enum setup_kind setup_kind_of(const char *name);
 void idle_facts(struct timeline *timeline, struct facts *facts);
 
-/* looks.c: states seen while a device was idle for one cause. */
+/* looks.c: what was seen of threads while a device was idle for one cause. */
 struct look_counts {
+	struct map at; /* look_kind and name -> index into seen */
 	VEC(struct look_count {
+		enum look_kind kind;
 		uint32_t name;
-		int64_t count;
+		int64_t count; /* looks; of LOOK_EXACT ns */
 	})
-	states;
-	int64_t all;
+	seen;
+	int64_t all[LOOK_KIND_COUNT];
 };
+/* `kind`: of chunks; false: no look at a thread. */
+bool look_kind_of(enum store_kind kind, enum look_kind *ret_kind);
 void looks_settle(struct timeline *timeline);
 void looks_count(struct look_counts *counts, const struct timeline *timeline, uint32_t lane,
 		 int64_t from, int64_t to);
 /* Into the fact, where they are enough; empties the counts. */
-void looks_tell(struct look_counts *counts, struct idle_fact *idle);
+void looks_tell(struct look_counts *counts, const struct session *session, struct idle_fact *idle);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
 /* The units of launches that threads repeat, by start; without names. */
 void step_units(const struct timeline *timeline, struct tl_ranges *ret_units);

@@ -70,7 +70,8 @@ void timeline_free(struct timeline *timeline)
 		free(timeline->lanes.at[i].frames);
 	VEC_DONE(&timeline->lanes);
 	VEC_DONE(&timeline->ranges);
-	VEC_DONE(&timeline->looks);
+	for (int i = 0; i < LOOK_KIND_COUNT; i++)
+		VEC_DONE(&timeline->looks[i]);
 	free(timeline->setup_of);
 	map_done(&timeline->first_launches);
 	free(timeline);

@@ -20,6 +20,8 @@
 #include "wire/segment.h"
 
 enum { RUN_ENV_MAX = 8 };
+/* Odd, so that it does not keep step with timers. */
+enum { CPU_SAMPLES_HZ = 99 };
 
 struct run_args {
 	const char *output;
@@ -42,8 +44,8 @@ static const struct opt run_opts[] = {
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
 	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
-		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt; else "
-		      "cuda,nvtx,memory,sync")),
+		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt,sched,cpu; else "
+		      "cuda,nvtx,memory,sync,sched,cpu")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
@@ -100,11 +102,16 @@ static int find_library(const struct run_args *args, char ret_path[PATH_MAX], st
 		       self);
 }
 
+static const char *trace_list(const struct run_args *args)
+{
+	return args->trace ? args->trace : "cuda,nvtx,memory,sync,sched,cpu";
+}
+
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
-	static const char *const words[] = { "cuda", "kernel",  "nvtx",   "memory",
-					     "sync", "unified", "queued", "osrt" };
-	const char *list = args->trace ? args->trace : "cuda,nvtx,memory,sync";
+	static const char *const words[] = { "cuda",    "kernel", "nvtx", "memory", "sync",
+					     "unified", "queued", "osrt", "sched",  "cpu" };
+	const char *list = trace_list(args);
 	struct str rest = str_of(list);
 
 	while (rest.at) {
@@ -116,7 +123,7 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		if (i == sizeof(words) / sizeof(words[0]))
 			return err_set(err, ERR_USAGE,
 				       "--trace: '%.*s' is none of cuda, kernel, nvtx, "
-				       "memory, sync, unified, queued, osrt",
+				       "memory, sync, unified, queued, osrt, sched, cpu",
 				       (int)word.len, word.at);
 	}
 	buf_printf(out, "%s=%s", SEGMENT_OPTIONS_ENV, list);
@@ -247,6 +254,9 @@ static void tell(const struct run *run, const char *path)
 	line = run_system_complaint(run->system);
 	if (line)
 		fprintf(stderr, "sonde run: no samples of the cards: %s\n", line);
+	line = threads_complaint(run->threads);
+	if (line)
+		fprintf(stderr, "sonde run: threads are only looked at: %s\n", line);
 	if (status.unserved)
 		fprintf(stderr, "sonde run: %u processes found no room and were not recorded\n",
 			status.unserved);
@@ -349,6 +359,19 @@ static int start(struct run *run, struct err *err)
 	return ret;
 }
 
+static void watch_threads(struct run *run)
+{
+	const char *list = trace_list(run->args);
+	struct threads_opts opts = { .switches = run_host_has_word(list, "sched") };
+
+	if (run->args->no_threads)
+		return;
+	/* Where a sample stops to hold only a switch tells. */
+	if (run_host_has_word(list, "cpu"))
+		opts = (struct threads_opts){ .switches = true, .samples_hz = CPU_SAMPLES_HZ };
+	run->threads = threads_new("", &opts, store_sink(run->store));
+}
+
 /* 125: sonde failed before the program began; 126, 127: it could not be started. */
 static int run_run(const void *arguments, struct err *err)
 {
@@ -375,16 +398,15 @@ static int run_run(const void *arguments, struct err *err)
 			return ret;
 		return run.status ? run.status : FAILED_BEFORE;
 	}
-	if (!run.args->no_threads)
-		run.threads = threads_new("", store_sink(run.store));
+	watch_threads(&run);
 	ret = record(&run, &own);
-	threads_free(run.threads);
 	describe(&run);
 	launch_free(run.launch);
 	if (ret >= 0)
 		ret = store_finish(run.store, &own);
 	store_close(run.store);
 	tell(&run, path);
+	threads_free(run.threads);
 	if (ret >= 0 && !run.args->no_report)
 		ret = show(&run, path, &own);
 	if (ret < 0)

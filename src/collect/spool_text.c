@@ -8,9 +8,6 @@
 #include "base/str.h"
 #include "collect/spool_process.h"
 
-/* libstdc++'s, the same that binutils and gdb show: see ARCHITECTURE.md. */
-extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *ret_status);
-
 static const struct segment_text *text_at(const struct spooled *p, uint64_t text)
 {
 	const struct segment *layout = p->layout;
@@ -46,13 +43,9 @@ uint32_t spooled_text(struct spooled *p, uint32_t text)
 static uint32_t demangled(struct session *session, uint32_t mangled)
 {
 	const char *text = session_text(session, mangled);
-	char *plain;
-	int status = 0;
+	char *plain = symbols_plain(text);
 	uint32_t string;
 
-	if (text[0] != '_' || text[1] != 'Z')
-		return mangled;
-	plain = __cxa_demangle(text, NULL, NULL, &status);
 	string = plain ? session_string(session, plain, strlen(plain)) : mangled;
 	free(plain);
 	return string;
@@ -196,7 +189,6 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 	const char *name = NULL;
 	char file[TEXT_MAX], *plain = NULL;
 	uint64_t offset = 0;
-	int status = 0;
 
 	for (size_t i = 0; i < hex.len && i < 16; i++) {
 		char c = hex.at[i];
@@ -211,8 +203,8 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 	if (!p->symbols)
 		p->symbols = symbols_new();
 	name = symbols_find(p->symbols, file, offset);
-	if (name && name[0] == '_' && name[1] == 'Z')
-		plain = __cxa_demangle(name, NULL, NULL, &status);
+	if (name)
+		plain = symbols_plain(name);
 	if (out->len)
 		buf_text(out, " < ");
 	if (plain || name)

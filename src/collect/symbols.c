@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
+/* libstdc++'s, the same that binutils and gdb show: see ARCHITECTURE.md. */
+extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *ret_status);
+
 /* Larger tables are not read: a name is not worth that. */
 static const uint64_t TABLE_MAX = 256 << 20;
 enum { SECTIONS_MAX = 65536, SEGMENTS_MAX = 1024 };
@@ -180,4 +183,11 @@ const char *symbols_find(struct symbols *symbols, const char *path, uint64_t off
 	if (address - found->st_value >= (found->st_size ? found->st_size : ASSEMBLY_BYTES))
 		return NULL;
 	return module->names + found->st_name;
+}
+
+char *symbols_plain(const char *name)
+{
+	int status = 0;
+
+	return name[0] == '_' && name[1] == 'Z' ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
 }

@@ -21,3 +21,6 @@ DEFINE_OWNED(symbols, symbols_free);
  * lies in, as the file writes it (mangled); NULL if none is known. Borrowed
  * until symbols_free. */
 const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset);
+
+/* A C++ name as its programmer wrote it, for free(); NULL: it is none. */
+char *symbols_plain(const char *name);

@@ -13,8 +13,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "collect/perf_thread.h"
 
 static const int64_t INTERVAL_NS = 20000000;
+/* Shorter waits are not asked what they wait for. */
+static const int64_t LOOK_NS = 1000000;
+/* What lasts longer is put into the profile piece by piece: we may be killed. */
+static const int64_t SETTLE_NS = 500000000;
+/* Records of a thread that are taken at a time, every 20 ms: 25,000 switches a second.
+ * Who switches more often loses some, which is counted. */
+enum { RECORDS_MOST = 1024 };
 /* A look is followed by this many times its cost of rest: half a percent. */
 static const int64_t REST = 200;
 /* Three descriptors each; more threads than that launch in no program. */
@@ -27,12 +35,24 @@ struct watched {
 	int64_t seen_ns;
 	uint64_t ran_ns, queued_ns;
 	bool was_running;
+	struct perf_thread *perf; /* NULL: by looks */
+};
+
+/* Names of functions, of one process. */
+struct named {
+	uint32_t process;
+	struct perf_stack *stack;
 };
 
 struct threads {
 	const char *root;
+	struct threads_opts opts;
 	struct sink *sink;
-	int64_t due_ns;
+	int64_t due_ns, fed_ns;
+	uint32_t source;    /* of what perf lost; SESSION_NONE until it is used */
+	struct err refused; /* the first reason why there are only looks */
+	struct symbols *symbols;
+	VEC(struct named) named;
 	size_t lanes_seen, processes_seen;
 	VEC(struct watched) watched;
 };
@@ -81,12 +101,15 @@ static const struct {
 #endif
 };
 
-struct threads *threads_new(const char *root, struct sink *sink)
+struct threads *threads_new(const char *root, const struct threads_opts *opts, struct sink *sink)
 {
 	struct threads *threads = mem_zero(sizeof(*threads));
 
 	threads->root = root;
 	threads->sink = sink;
+	threads->source = SESSION_NONE;
+	if (opts)
+		threads->opts = *opts;
 	return threads;
 }
 
@@ -98,6 +121,8 @@ static void unwatch(struct watched *watched)
 		if (files[i] >= 0)
 			(void)close(files[i]);
 	}
+	perf_thread_free(watched->perf);
+	watched->perf = NULL;
 }
 
 void threads_free(struct threads *threads)
@@ -107,6 +132,10 @@ void threads_free(struct threads *threads)
 	for (size_t i = 0; i < threads->watched.count; i++)
 		unwatch(&threads->watched.at[i]);
 	VEC_DONE(&threads->watched);
+	for (size_t i = 0; i < threads->named.count; i++)
+		perf_stack_free(threads->named.at[i].stack);
+	VEC_DONE(&threads->named);
+	symbols_free(threads->symbols);
 	free(threads);
 }
 
@@ -158,6 +187,46 @@ static bool is_same(const struct threads *threads, const struct process *process
 	return rest && (!process->name || str_is(found, name));
 }
 
+static struct perf_stack *stack_of(struct threads *threads, uint32_t process)
+{
+	struct named *named;
+
+	for (size_t i = 0; i < threads->named.count; i++) {
+		if (threads->named.at[i].process == process)
+			return threads->named.at[i].stack;
+	}
+	if (!threads->symbols)
+		threads->symbols = symbols_new();
+	named = VEC_ADD(&threads->named);
+	named->process = process;
+	named->stack = perf_stack_new(
+		threads->root, threads->sink->session->processes.at[process].pid, threads->symbols);
+	return named->stack;
+}
+
+/* Switches and samples of the thread, where the kernel lets us. */
+static void watch_closely(struct threads *threads, struct watched *watched)
+{
+	struct session *session = threads->sink->session;
+	const struct lane *facts = &session->lanes.at[watched->lane];
+	struct perf_opts opts = { .switches = threads->opts.switches,
+				  .samples_hz = threads->opts.samples_hz };
+	struct perf_ring *ring = NULL;
+	struct err err = { 0 };
+
+	if (!opts.switches)
+		return;
+	if (perf_ring_open(facts->tid, &opts, &ring, &err) < 0) {
+		if (err.code != ERR_MISSING && !threads->refused.code)
+			threads->refused = err;
+		return;
+	}
+	if (threads->source == SESSION_NONE)
+		threads->source = session_source(session, "perf", "");
+	watched->perf = perf_thread_new(ring, watched->lane, threads->sink,
+					opts.samples_hz ? stack_of(threads, facts->process) : NULL);
+}
+
 static void watch(struct threads *threads, uint32_t lane)
 {
 	struct session *session = threads->sink->session;
@@ -189,6 +258,7 @@ static void watch(struct threads *threads, uint32_t lane)
 	}
 	if (!session->lanes.at[lane].name)
 		session->lanes.at[lane].name = session_string(session, name.at, name.len);
+	watch_closely(threads, &watched);
 	*VEC_ADD(&threads->watched) = watched;
 }
 
@@ -314,17 +384,82 @@ static int put(struct threads *threads, const struct watched *watched, int64_t n
 	return watched->state ? sink_range(threads->sink, &range, err) : 0;
 }
 
+/* What a wait is for only /proc says. What is seen there holds if the thread has
+ * not moved meanwhile. */
+static int look_closely(struct threads *threads, struct watched *watched, int64_t now_ns,
+			struct err *err)
+{
+	uint32_t state;
+	int moved;
+
+	if (!perf_thread_wants_look(watched->perf, now_ns - LOOK_NS))
+		return 0;
+	state = state_of(threads, watched);
+	moved = perf_thread_take(watched->perf, RECORDS_MOST, err);
+	if (!moved && state)
+		perf_thread_looked(watched->perf, state, now_ns);
+	return moved;
+}
+
+/* Take what the kernel recorded of it. 0: it has ended. */
+static int feed(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
+{
+	bool ended = perf_thread_ended(watched->perf);
+	int got = perf_thread_take(watched->perf, ended ? SIZE_MAX : RECORDS_MOST, err);
+	int64_t lost = perf_thread_lost(watched->perf);
+
+	if (lost)
+		session_loss(threads->sink->session, threads->source, LOSS_dropped, lost);
+	if (got > 0)
+		session_loss(threads->sink->session, threads->source, LOSS_seen, got);
+	/* When it ended it does not say: not before we last saw it. */
+	if (got >= 0 && ended)
+		return perf_thread_settle(watched->perf, INT64_MAX, threads->fed_ns, err);
+	if (got >= 0 && got < RECORDS_MOST)
+		got = perf_thread_settle(watched->perf, now_ns - SETTLE_NS, now_ns, err);
+	return got < 0 ? got : 1;
+}
+
+static int feed_all(struct threads *threads, int64_t now_ns, struct err *err)
+{
+	for (size_t i = 0; i < threads->watched.count;) {
+		struct watched *watched = &threads->watched.at[i];
+		int alive = watched->perf ? feed(threads, watched, now_ns, err) : 1;
+
+		if (alive < 0)
+			return alive;
+		if (alive) {
+			i++;
+			continue;
+		}
+		unwatch(watched);
+		*watched = threads->watched.at[--threads->watched.count];
+	}
+	threads->fed_ns = now_ns;
+	return 0;
+}
+
 int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 {
 	int64_t began_ns, rest_ns;
 
-	if (!threads || now_ns < threads->due_ns)
+	if (!threads)
+		return 0;
+	if (feed_all(threads, now_ns, err) < 0)
+		return err->code;
+	if (now_ns < threads->due_ns)
 		return 0;
 	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	watch_new(threads);
 	for (size_t i = 0; i < threads->watched.count;) {
 		struct watched *watched = &threads->watched.at[i];
 
+		if (watched->perf) {
+			if (look_closely(threads, watched, now_ns, err) < 0)
+				return err->code;
+			i++;
+			continue;
+		}
 		if (put(threads, watched, now_ns, err) < 0)
 			return err->code;
 		watched->state = state_of(threads, watched);
@@ -343,10 +478,21 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
+	if (threads && feed_all(threads, now_ns, err) < 0)
+		return err->code;
 	for (size_t i = 0; threads && i < threads->watched.count; i++) {
-		if (put(threads, &threads->watched.at[i], now_ns, err) < 0)
+		struct watched *watched = &threads->watched.at[i];
+
+		if (watched->perf && perf_thread_settle(watched->perf, INT64_MAX, now_ns, err) < 0)
 			return err->code;
-		threads->watched.at[i].state = 0;
+		if (put(threads, watched, now_ns, err) < 0)
+			return err->code;
+		watched->state = 0;
 	}
 	return 0;
+}
+
+const char *threads_complaint(const struct threads *threads)
+{
+	return threads && threads->refused.code ? threads->refused.line : NULL;
 }

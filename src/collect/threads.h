@@ -1,6 +1,10 @@
 /*
  * threads.h - what the threads of profiled processes are at, from outside.
  *
+ * Where the kernel records context switches for us (perf_ring.h), states are exact
+ * and go with samples of the functions on a core; /proc then only says which
+ * system call a long wait is in. Elsewhere:
+ *
  * Looks at /proc/PID/task/TID some 50 times a second: running, runnable (it waits
  * for a core), waiting or uninterruptible in which system call, stopped. No
  * ptrace, no signal, nothing in the target. Each look becomes a RANGE_STATE range
@@ -15,6 +19,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -23,8 +28,14 @@
 
 struct threads;
 
-/* `root`: "" or where a tree with proc/ lies, for tests. Borrowed, as the sink. */
-struct threads *threads_new(const char *root, struct sink *sink);
+struct threads_opts {
+	bool switches;  /* states from context switches, where the kernel lets us */
+	int samples_hz; /* with these, samples of where threads are on a core; 0: none */
+};
+
+/* `root`: "" or where a tree with proc/ lies, for tests. Borrowed, as the sink.
+ * `opts` NULL: looks only. */
+struct threads *threads_new(const char *root, const struct threads_opts *opts, struct sink *sink);
 void threads_free(struct threads *threads);
 DEFINE_OWNED(threads, threads_free);
 
@@ -32,3 +43,6 @@ DEFINE_OWNED(threads, threads_free);
 int threads_tick(struct threads *threads, int64_t now_ns, struct err *err);
 /* The looks that are not in the sink yet. */
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err);
+
+/* Why there are only looks, in one line; NULL: nothing was refused. */
+const char *threads_complaint(const struct threads *threads);

@@ -92,8 +92,14 @@ enum range_kind {
 	RANGE_DEVICE, /* a user range as projected on the device: no device work */
 	RANGE_SPAN,   /* the recording itself */
 	RANGE_COLLECTIVE,
-	RANGE_STATE, /* what the thread was at when it was looked at, at the start; up to the
-			next look: "running", "waiting: futex" */
+	RANGE_STATE,        /* what the thread was at when it was looked at, at the start; up to the
+			       next look: "running", "waiting: futex" */
+	RANGE_STATE_EXACT,  /* the same from context switches: true from start to end */
+	RANGE_CPU_STACK,    /* the function on a core when a sample was taken, at the start; up
+			       to the next sample or to where the thread left the core; detail:
+			       "stack=f < g < main" */
+	RANGE_PYTHON_STACK, /* the innermost Python function when it was looked at, at the start;
+			       up to the next look: "collate data.py:41"; detail as above */
 };
 
 struct range {

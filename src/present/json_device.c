@@ -144,6 +144,31 @@ static const char *activity_name(enum activity_kind kind)
 	return name[kind];
 }
 
+/* What the launching thread was at. */
+static void put_thread(const struct facts *facts, const struct idle_fact *idle, struct json *json)
+{
+	if (idle->thread_state) {
+		put_string(json, "thread_state", facts->session, idle->thread_state);
+		if (idle->thread_ns) {
+			json_i64(json, "thread_ns", idle->thread_ns);
+			json_i64(json, "thread_state_ns", idle->thread_state_ns);
+		} else {
+			json_i64(json, "thread_looks", idle->thread_looks);
+			json_i64(json, "thread_state_looks", idle->thread_state_looks);
+		}
+	}
+	if (idle->python) {
+		put_string(json, "python", facts->session, idle->python);
+		json_i64(json, "python_looks", idle->python_looks);
+		json_i64(json, "python_function_looks", idle->python_function_looks);
+	}
+	if (idle->cpu) {
+		put_string(json, "cpu", facts->session, idle->cpu);
+		json_i64(json, "cpu_samples", idle->cpu_samples);
+		json_i64(json, "cpu_function_samples", idle->cpu_function_samples);
+	}
+}
+
 /* A cause with no time in it is an honest zero and listed: the causes of a
  * device add up to idle_ns. */
 static void put_idle(const struct facts *facts, const struct idle_fact *all, struct json *json)
@@ -172,11 +197,7 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 			json_end(json);
 		}
 		json_end(json);
-		if (idle->thread_state) {
-			put_string(json, "thread_state", facts->session, idle->thread_state);
-			json_i64(json, "thread_looks", idle->thread_looks);
-			json_i64(json, "thread_state_looks", idle->thread_state_looks);
-		}
+		put_thread(facts, idle, json);
 		json_end(json);
 	}
 	json_end(json);

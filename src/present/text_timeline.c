@@ -134,19 +134,41 @@ static void print_during(struct page *page, const struct facts *facts, const str
 	}
 }
 
-/* "              its thread: waiting: futex, in 41 of 50 looks". */
-static void print_thread_state(struct page *page, const struct facts *facts,
-			       const struct idle_fact *idle)
+static void print_seen(struct page *page, const char *line)
 {
-	if (!idle->thread_state)
-		return;
 	page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS + 2);
-	/* "waiting: futex", 41, 50 */
-	page_ink(page, INK_DIM,
-		 page_printf(page, _("its thread: %s, in %lld of %lld looks"),
-			     text_string(page, facts, idle->thread_state),
-			     (long long)idle->thread_state_looks, (long long)idle->thread_looks));
+	page_ink(page, INK_DIM, line);
 	page_blank(page);
+}
+
+/* "              its thread: waiting: futex, in 41 of 50 looks". */
+static void print_thread(struct page *page, const struct facts *facts, const struct idle_fact *idle)
+{
+	struct unit_text ns, all;
+
+	if (idle->thread_state && idle->thread_ns) {
+		/* "waiting: futex", "1.2 s", "1.4 s" */
+		print_seen(page, page_printf(page, _("its thread: %s, %s of %s"),
+					     text_string(page, facts, idle->thread_state),
+					     units_ns(&ns, idle->thread_state_ns),
+					     units_ns(&all, idle->thread_ns)));
+	} else if (idle->thread_state) {
+		/* "waiting: futex", 41, 50 */
+		print_seen(page, page_printf(page, _("its thread: %s, in %lld of %lld looks"),
+					     text_string(page, facts, idle->thread_state),
+					     (long long)idle->thread_state_looks,
+					     (long long)idle->thread_looks));
+	}
+	if (idle->python) /* "collate data.py:41", 41, 50 */
+		print_seen(page, page_printf(page, _("in Python: %s, in %lld of %lld looks"),
+					     text_string(page, facts, idle->python),
+					     (long long)idle->python_function_looks,
+					     (long long)idle->python_looks));
+	if (idle->cpu) /* "memcpy", 41, 50 */
+		print_seen(page, page_printf(page, _("on a core: %s, in %lld of %lld samples"),
+					     text_string(page, facts, idle->cpu),
+					     (long long)idle->cpu_function_samples,
+					     (long long)idle->cpu_samples));
 }
 
 /* The legend, which is the table of the times at once. */
@@ -197,7 +219,7 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 		page_blank(page);
 		if (idle) {
 			print_during(page, facts, idle);
-			print_thread_state(page, facts, idle);
+			print_thread(page, facts, idle);
 		}
 	}
 }

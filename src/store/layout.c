@@ -11,6 +11,7 @@
 	9, { COL_start,    COL_duration, COL_name,   COL_correlation, COL_external, \
 	     COL_sequence, COL_parent,   COL_detail, COL_flow },                    \
 		true
+#define STACK_COLUMNS 4, { COL_start, COL_duration, COL_name, COL_detail }, true
 
 static const struct layout layouts[STORE_KIND_COUNT] = {
 	[STORE_kernel] = { "kernel", OP_COLUMNS },
@@ -32,6 +33,9 @@ static const struct layout layouts[STORE_KIND_COUNT] = {
 			    COL_subkind },
 			  true },
 	[STORE_state] = { "state", 3, { COL_start, COL_duration, COL_name }, true },
+	[STORE_state_exact] = { "state_exact", 3, { COL_start, COL_duration, COL_name }, true },
+	[STORE_cpu_stack] = { "cpu_stack", STACK_COLUMNS },
+	[STORE_python_stack] = { "python_stack", STACK_COLUMNS },
 	[STORE_link] = { "link", 4, { COL_start, COL_id, COL_is_end, COL_subkind }, true },
 	[STORE_alloc] = { "alloc",
 			  7,
@@ -170,18 +174,33 @@ void layout_call(const struct call *call, int64_t *row)
 	*row = call->flow;
 }
 
-void layout_state(const struct range *range, int64_t *row)
+enum store_kind layout_range_kind(enum range_kind kind)
 {
-	*row++ = range->start_ns;
-	*row++ = span(range->start_ns, range->end_ns);
-	*row = range->name;
+	switch (kind) {
+	case RANGE_STATE:
+		return STORE_state;
+	case RANGE_STATE_EXACT:
+		return STORE_state_exact;
+	case RANGE_CPU_STACK:
+		return STORE_cpu_stack;
+	case RANGE_PYTHON_STACK:
+		return STORE_python_stack;
+	default:
+		return STORE_range;
+	}
 }
 
 void layout_range(const struct range *range, int64_t *row)
 {
+	enum store_kind kind = layout_range_kind(range->kind);
+
 	*row++ = range->start_ns;
 	*row++ = span(range->start_ns, range->end_ns);
 	*row++ = range->name;
+	if (kind == STORE_cpu_stack || kind == STORE_python_stack)
+		*row = range->detail;
+	if (kind != STORE_range)
+		return;
 	*row++ = (int64_t)range->external;
 	*row++ = range->detail;
 	*row = range->kind;

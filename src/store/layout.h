@@ -30,11 +30,11 @@ const char *layout_kind_name(enum store_kind kind);
 
 enum store_kind layout_op_kind(enum op_kind kind);
 enum store_kind layout_call_kind(enum call_kind kind);
+enum store_kind layout_range_kind(enum range_kind kind);
 
 /* Fill a row. `name` of a kernel that is its key's name is written as 0. */
 void layout_op(const struct op *op, uint32_t name, int64_t *row);
 void layout_call(const struct call *call, int64_t *row);
-void layout_state(const struct range *range, int64_t *row); /* RANGE_STATE */
 void layout_range(const struct range *range, int64_t *row);
 void layout_link(const struct link *link, int64_t *row);
 void layout_alloc(const struct alloc *alloc, int64_t *row);

@@ -96,6 +96,9 @@ const char *store_path(const struct store *store);
 	X(call_other)      \
 	X(range)           \
 	X(state)           \
+	X(state_exact)     \
+	X(cpu_stack)       \
+	X(python_stack)    \
 	X(link)            \
 	X(alloc)           \
 	X(sample)          \

@@ -417,14 +417,10 @@ static int write_call(struct sink *sink, const struct call *call, struct err *er
 static int write_range(struct sink *sink, const struct range *range, struct err *err)
 {
 	struct writer *writer = WRITER(sink);
-	bool is_state = range->kind == RANGE_STATE;
-	struct rows *rows = rows_of_lane(writer, range->lane, is_state ? STORE_state : STORE_range);
+	struct rows *rows = rows_of_lane(writer, range->lane, layout_range_kind(range->kind));
 
 	see_time(writer, range->lane, range->start_ns, range->end_ns);
-	if (is_state)
-		layout_state(range, new_row(writer, rows));
-	else
-		layout_range(range, new_row(writer, rows));
+	layout_range(range, new_row(writer, rows));
 	return settle_up(writer, rows, err);
 }
 

@@ -10,6 +10,7 @@ import sys
 
 from check import HOSTS, Place, Skip, expect, host, main, same, setuid_copy
 
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python")
 ONLY = ("-t", "osrt")
 WAIT_NS = 15000000
 
@@ -182,6 +183,7 @@ def states():
     at = Place()
     try:
         both(at, ["sh", "-c", "exec %s calls" % os_host("calls")[0]])
+        expect(at.number("select count(*) from state_exact") == 0, "switches, not asked for")
         seen = {row["name"] for row in at.rows("select distinct name from state")}
         expect("waiting: clock_nanosleep" in seen, "seen: %s" % seen)
         expect(at.number("select count(*) from state where duration_ns > 1000000000") == 0, "rare")
@@ -189,6 +191,33 @@ def states():
         expect(at.number("select count(*) from state") == 0, "looked")
         both(at, host("slow"), ("-t", "cuda"))
         expect(at.number("select count(*) from state r join lane l on l.id=r.lane") > 0, "without osrt")
+        at.clean()
+    finally:
+        at.close()
+
+
+def switches():
+    """Exact states where the kernel gives them, with the call that a long wait is in."""
+    at = Place()
+    try:
+        program = [sys.executable, os.path.join(TOP, "loader.py")]
+        under = both(at, [*program, "sleep", "20"], ("-t", "cuda,sched,cpu"))
+        if b"perf_event_open" in under.stderr:
+            expect(at.number("select count(*) from state") > 0, "no looks in their place")
+            raise Skip("no perf events here")
+        expect(at.number("select count(*) from state") == 0, "looks beside switches")
+        seen = {row["name"] for row in at.rows("select distinct name from state_exact")}
+        expect("waiting: clock_nanosleep" in seen and "running" in seen, "seen: %s" % seen)
+        expect(at.number("select count(*) from (select end_ns, lead(start_ns) over (partition by lane order by start_ns) n "
+                         "from state_exact) where end_ns > n") == 0, "states overlap")
+        naps = at.number("select count(*) from state_exact where name like 'waiting%' and duration_ns >= 20000000")
+        expect(naps >= 15, "%d naps of 20" % naps)
+        expect(at.number("select count(*) from source s join string t on t.id=s.reader where t.text='perf'") == 1, "source")
+        both(at, [*program, "burn", "20"], ("-t", "cuda,cpu"))
+        names = at.number("select count(distinct name) from cpu_stack")
+        expect(names > 0 and at.number("select count(*) from cpu_stack") >= 20, "samples of 400 ms on a core")
+        both(at, host("slow"), ("-t", "cuda"))
+        expect(at.number("select count(*) from state_exact") == 0, "not asked for")
         at.clean()
     finally:
         at.close()
@@ -217,6 +246,7 @@ def torch_ops():
 CASES = {
     "torch_ops": torch_ops,
     "states": states,
+    "switches": switches,
     "calls": calls,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,

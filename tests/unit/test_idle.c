@@ -321,3 +321,58 @@ Test(idle, few_looks_say_nothing_of_the_thread)
 	cr_assert_neq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
 	trace_done(&trace);
 }
+
+/* 5.92 ms of absence: the thread runs for 1 ms of it, then waits. */
+Test(idle, switches_give_the_time_in_a_state)
+{
+	struct trace trace = looked_at(20, 20);
+	const struct idle_fact *idle;
+
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "running", 500, 2020);
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "waiting: futex", 2020, 6010);
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "running", 6010, 9000);
+	trace_range(&trace, 7, RANGE_STATE_EXACT, "runnable", 1000, 9000);
+	idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+	cr_assert_str_eq(session_text(trace.facts->session, idle->thread_state), "waiting: futex");
+	cr_assert_eq(idle->thread_state_ns, 3990000);
+	cr_assert_eq(idle->thread_ns, idle->ns);
+	cr_assert_eq(idle->thread_looks, 0);
+	trace_done(&trace);
+}
+
+Test(idle, states_of_a_minor_part_are_not_told)
+{
+	struct trace trace = looked_at(0, 0);
+
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "waiting: futex", 2020, 3000);
+	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	trace_done(&trace);
+}
+
+/* Lines of one function count together, and the most frequent of them is told. */
+Test(idle, the_python_function_in_most_looks_is_told)
+{
+	struct trace trace = looked_at(0, 0);
+	const struct idle_fact *idle;
+
+	for (int i = 0; i < 10; i++) {
+		trace_range(&trace, 1, RANGE_PYTHON_STACK,
+			    i < 4    ? "other loop.py:7"
+			    : i == 4 ? "collate data.py:40"
+			    : i < 8  ? "collate data.py:41"
+				     : "collate data.py:412",
+			    2000 + 100 * i, 2100 + 100 * i);
+		trace_range(&trace, 1, RANGE_CPU_STACK,
+			    i < 5   ? "copy"
+			    : i < 7 ? "free"
+				    : "alloc",
+			    2000 + 100 * i, 2100 + 100 * i);
+	}
+	idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+	cr_assert_str_eq(session_text(trace.facts->session, idle->python), "collate data.py:41");
+	cr_assert_eq(idle->python_looks, 10);
+	cr_assert_eq(idle->python_function_looks, 6);
+	cr_assert_str_eq(session_text(trace.facts->session, idle->cpu), "copy");
+	cr_assert_eq(idle->cpu_function_samples, 5);
+	trace_done(&trace);
+}

@@ -58,7 +58,7 @@ enum { FIRST = 1000000000, SECOND = FIRST + 500000000, THIRD = SECOND + 50000000
 Test(threads, a_look_is_a_range_until_the_next)
 {
 	struct sink *sink = program();
-	struct threads *threads = threads_new(tree.root, sink);
+	struct threads *threads = threads_new(tree.root, NULL, sink);
 	struct err err = { 0 };
 
 	cr_assert_eq(threads_tick(threads, FIRST, &err), 0);
@@ -84,7 +84,7 @@ Test(threads, a_look_is_a_range_until_the_next)
 Test(threads, looks_come_no_closer_than_the_interval)
 {
 	struct sink *sink = program();
-	struct threads *threads = threads_new(tree.root, sink);
+	struct threads *threads = threads_new(tree.root, NULL, sink);
 	struct err err = { 0 };
 
 	for (int64_t ns = FIRST; ns < FIRST + 19000000; ns += 1000000)
@@ -98,7 +98,7 @@ Test(threads, looks_come_no_closer_than_the_interval)
 Test(threads, what_is_out_of_reach_or_strange_is_left_out)
 {
 	struct sink *sink = program();
-	struct threads *threads = threads_new(tree.root, sink);
+	struct threads *threads = threads_new(tree.root, NULL, sink);
 	struct err err = { 0 };
 
 	put("proc/41/task/41", "syscall", "");
@@ -117,7 +117,7 @@ Test(threads, what_is_out_of_reach_or_strange_is_left_out)
 Test(threads, a_stranger_with_the_number_is_left_alone)
 {
 	struct sink *sink = program();
-	struct threads *threads = threads_new(tree.root, sink);
+	struct threads *threads = threads_new(tree.root, NULL, sink);
 	struct err err = { 0 };
 
 	put("proc/41/task/41", "stat", "41 (postgres) S 1 41\n");
