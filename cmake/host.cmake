@@ -10,7 +10,8 @@ function(plain target)
 	add_dependencies(tests ${target})
 endfunction()
 
-add_library(puppet_cuda SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cuda.c)
+add_library(puppet_cuda SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cuda.c
+	tests/fake/puppet_graph.c)
 plain(puppet_cuda)
 target_link_libraries(puppet_cuda PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(puppet_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)

@@ -105,8 +105,12 @@ static void record(struct inject *inject, uint32_t domain, uint32_t cbid, const 
 /* Calls that sonde has to be there for. */
 static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name)
 {
-	if (domain == CUPTI_DOMAIN_RUNTIME) {
-		if (!(inject->trace >> TRACE_MEMORY & 1) || !obtains_memory(name))
+	bool memory = inject->trace >> TRACE_MEMORY & 1;
+
+	if (memory && object_watch(inject, domain, cbid, name)) {
+		/* object_called */
+	} else if (domain == CUPTI_DOMAIN_RUNTIME) {
+		if (!memory || !obtains_memory(name))
 			return;
 	} else {
 		if (!(inject->trace >> TRACE_RANGE_PROFILER & 1))

@@ -68,6 +68,10 @@ struct cupti_calls {
 };
 
 enum { PC_CONTEXTS_MAX = 64 };
+enum { OBJECT_CBIDS = 2000 }; /* callbacks of a domain, at most */
+
+/* What call stacks are taken for: each has a share of its own. */
+enum site_of { SITE_MEMORY, SITE_OBJECT, SITE_COUNT };
 
 struct pc_context; /* pcsamp.c */
 
@@ -93,9 +97,10 @@ struct inject {
 	uint32_t range_depth;           /* of its ranges inside */
 	int (*unwind)(int (*step)(void *context, void *user), void *user);
 	uintptr_t (*unwind_ip)(void *context);
-	_Atomic uint32_t stacks; /* taken so far */
-	uint32_t pc_period;      /* 2^n cycles; 0 default */
+	_Atomic uint32_t stacks[SITE_COUNT]; /* taken so far */
+	uint32_t pc_period;                  /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
+	uint8_t object_calls[2][OBJECT_CBIDS]; /* object.c: of driver and runtime */
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
 	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
 };
@@ -158,7 +163,14 @@ void pc_drain(struct inject *inject);                            /* [thread] */
 /* site.c [setup] */
 void site_prepare(struct inject *inject);
 /* In a callback of a CUDA call: text of the host's call stack; 0: none. */
-uint32_t site_here(struct inject *inject, struct segment *segment);
+uint32_t site_here(struct inject *inject, struct segment *segment, enum site_of of);
+
+/* object.c [setup]: is it a call that makes or destroys events or graphs? Then it
+ * wants a callback. */
+bool object_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name);
+/* In a callback of a CUDA call: it was one of those. */
+bool object_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
+		   const struct cupti_callback *call);
 
 /* yield.c [setup]: notice when the host asks for CUPTI itself, and step back. */
 void yield_watch(struct inject *inject);

@@ -6,7 +6,9 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 {
 	struct segment_slot *slot;
 	uint32_t context = 0, stream = 0, device = 0;
-	uint32_t site = made && inject->trace >> TRACE_MEMORY & 1 ? site_here(inject, segment) : 0;
+	uint32_t site = made && inject->trace >> TRACE_MEMORY & 1
+				? site_here(inject, segment, SITE_OBJECT)
+				: 0;
 
 	if (inject->cupti.cuptiGetContextId)
 		(void)inject->cupti.cuptiGetContextId(resource->context, &context);
@@ -24,6 +26,20 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 	slot->x[2] = device;
 	slot->a = site;
 	slot_commit(slot, SLOT_STREAM);
+}
+
+static void context_slot(struct inject *inject, struct segment *segment, void *context)
+{
+	struct segment_slot *slot;
+	uint32_t id = 0;
+
+	if (!inject->cupti.cuptiGetContextId || inject->cupti.cuptiGetContextId(context, &id))
+		return;
+	slot = slot_take(segment);
+	if (!slot)
+		return;
+	slot->value = id;
+	slot_commit(slot, SLOT_CONTEXT_GONE);
 }
 
 static void module_slot(struct inject *inject, struct segment *segment,
@@ -61,7 +77,7 @@ static void allocation_call(struct inject *inject, struct segment *segment,
 	struct segment_slot *slot;
 	uint32_t site;
 
-	if (call->site != CUPTI_SITE_ENTER || !(site = site_here(inject, segment)) ||
+	if (call->site != CUPTI_SITE_ENTER || !(site = site_here(inject, segment, SITE_MEMORY)) ||
 	    !(slot = slot_take(segment)))
 		return;
 	slot->value = call->correlation;
@@ -90,6 +106,10 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 	(void)user;
 	if (!hook.segment || !data)
 		return;
+	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {
+		if (object_called(inject, hook.segment, domain, cbid, data))
+			return;
+	}
 	if (domain == CUPTI_DOMAIN_RUNTIME) {
 		allocation_call(inject, hook.segment, data);
 		return;
@@ -107,6 +127,7 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 		break;
 	case CUPTI_CONTEXT_DESTROY:
 		pc_context_destroyed(inject, resource->context);
+		context_slot(inject, hook.segment, resource->context);
 		break;
 	case CUPTI_STREAM_CREATED:
 	case CUPTI_STREAM_DESTROY:

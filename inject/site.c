@@ -1,5 +1,5 @@
 /*
- * site.c - where in the host's code memory and streams are asked for: the call
+ * site.c - where in the host's code memory, streams, events and graphs are asked for: the call
  * stack as text, "path TAB offset TAB symbol LF" a frame, innermost first.
  * Names that only the file's symbol table knows are found by sonde.
  *
@@ -105,10 +105,10 @@ static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, stru
 	return len ? text_intern(segment, text, len) : 0;
 }
 
-uint32_t site_here(struct inject *inject, struct segment *segment)
+uint32_t site_here(struct inject *inject, struct segment *segment, enum site_of of)
 {
 	if (!inject->unwind || !inject->unwind_ip || !has_room() ||
-	    atomic_fetch_add(&inject->stacks, 1) >= STACKS_MAX)
+	    atomic_fetch_add(&inject->stacks[of], 1) >= STACKS_MAX)
 		return 0;
 	return take_stack(inject, segment);
 }

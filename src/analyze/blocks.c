@@ -1,6 +1,6 @@
 /*
- * Blocks of memory by address, and streams, of processes whose every allocation
- * was recorded: how much was held, what is left at the end, and what was left
+ * Blocks of memory by address, and streams, events and graphs, of processes whose
+ * every allocation was recorded: how much was held, what is left at the end, and what was left
  * behind again and again.
  *
  * Nearly every program holds something when it ends, and the driver takes it
@@ -23,23 +23,33 @@ enum { PARTS = 3 };
 static const int64_t LEAK_SPREAD = 3; /* different steps, or parts */
 enum { LEAK_SIZES = 16 };             /* told of each device, by bytes */
 
-enum { EVENT_BLOCK, EVENT_STREAM };
+/* What is held: memory, or HELD_*. */
+enum { BLOCK = HELD_KINDS };
 
 struct held_event {
 	int64_t time;
-	uint64_t id;    /* address, or context << 32 | stream */
+	uint64_t id;    /* address, or context << 32 | number */
 	int64_t bytes;  /* 0 and less: given back */
-	uint32_t place; /* device; devices.count + 1: host; of streams 0 */
+	uint32_t place; /* device; devices.count + 1: host; of what has no size 0 */
 	uint32_t source;
-	uint32_t site; /* string */
-	bool stream;
+	uint32_t site;     /* of a block: string; else in blocks.sites */
+	uint8_t kind;      /* BLOCK or HELD_* */
+	bool context_gone; /* with all that was made in it */
 };
 
 /* What is held: by source and id. */
 struct holder {
 	int64_t time, bytes;
+	uint64_t id;
 	uint32_t place, source, site;
-	bool held, stream;
+	bool held;
+	uint8_t kind;
+};
+
+/* A context that went. What was made in it went with it, unless the program ended
+ * so: then it is what the program left to the end. */
+struct gone {
+	uint32_t source, context;
 };
 
 struct blocks {
@@ -47,6 +57,8 @@ struct blocks {
 	struct facts *facts;
 	VEC(struct held_event) events;
 	VEC(struct holder) holders;
+	struct intern *sites;
+	VEC(struct gone) gone;      /* and nothing was made since */
 	struct map index;           /* hash of source and id -> place in holders + 1 */
 	struct memory_fact *memory; /* by place */
 	int64_t *level;             /* by place */
@@ -101,22 +113,34 @@ static void take_allocs(struct blocks *blocks, const struct store_batch *batch, 
 					      .bytes = batch->col[COL_bytes][i],
 					      .place = device,
 					      .source = source,
+					      .kind = BLOCK,
 					      .site = site ? (uint32_t)site[i] : 0 };
 		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event->time,
 			      &ignored);
 	}
 }
 
-/* "context=1;stream=13", and perhaps ";site=..." behind it */
-static bool read_stream(const char *detail, uint64_t *ret_context, uint64_t *ret_stream)
+/* "context=1;stream=13", and perhaps ";site=..." behind it: see event.h. */
+static bool read_object(struct blocks *blocks, const char *detail, struct held_event *event,
+			uint64_t *ret_context)
 {
+	static const char *const words[HELD_KINDS] = { "stream", "event", "graph", "graph_exec" };
 	struct str rest = str_of(detail);
-	struct str context = str_cut(&rest, ';'), stream = str_cut(&rest, ';');
+	struct str context = str_cut(&rest, ';'), number = str_cut(&rest, ';'), word;
+	uint64_t id;
 
 	(void)str_cut(&context, '=');
-	(void)str_cut(&stream, '=');
-	return str_to_u64(context, ret_context) && str_to_u64(stream, ret_stream) &&
-	       *ret_context <= UINT32_MAX && *ret_stream <= UINT32_MAX;
+	word = str_cut(&number, '=');
+	event->kind = 0;
+	while (event->kind < HELD_KINDS && !str_is(word, words[event->kind]))
+		event->kind++;
+	if (!str_to_u64(context, ret_context) || !str_to_u64(number, &id) ||
+	    *ret_context > UINT32_MAX || id > UINT32_MAX)
+		return false;
+	if (rest.at && rest.len > 5 && !memcmp(rest.at, "site=", 5))
+		event->site = intern_add(blocks->sites, rest.at + 5, rest.len - 5);
+	event->id = *ret_context << 32 | id;
+	return event->kind < HELD_KINDS || event->context_gone;
 }
 
 static void take_marks(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
@@ -125,20 +149,25 @@ static void take_marks(struct blocks *blocks, const struct store_batch *batch, u
 	const int64_t *kind = batch->col[COL_subkind];
 
 	for (size_t i = 0; kind && i < batch->count; i++) {
-		uint64_t context, stream;
-		struct held_event event = { .source = source, .stream = true };
+		struct held_event event = { .source = source };
+		uint64_t context;
 		int64_t ignored;
 
-		if ((kind[i] != MARK_STREAM_MADE && kind[i] != MARK_STREAM_GONE) ||
-		    !read_stream(
+		event.context_gone = kind[i] == MARK_CONTEXT_GONE;
+		event.bytes = kind[i] == MARK_STREAM_MADE || kind[i] == MARK_OBJECT_MADE;
+		if ((!event.bytes && !event.context_gone && kind[i] != MARK_STREAM_GONE &&
+		     kind[i] != MARK_OBJECT_GONE) ||
+		    !read_object(
+			    blocks,
 			    intern_get(session->details, (uint32_t)batch->col[COL_detail][i], NULL),
-			    &context, &stream))
+			    &event, &context))
 			continue;
 		event.place = device_of(session, source, (int64_t)context, 0);
+		/* A graph can be made before there is a context. */
+		if (event.place == SESSION_NONE)
+			event.place = device_of(session, source, -1, 0);
 		if (event.place == SESSION_NONE)
 			continue;
-		event.id = context << 32 | stream;
-		event.bytes = kind[i] == MARK_STREAM_MADE;
 		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event.time,
 			      &ignored);
 		*VEC_ADD(&blocks->events) = event;
@@ -187,7 +216,7 @@ static int by_time(const void *a, const void *b)
 static struct holder *holder_of(struct blocks *blocks, const struct held_event *event)
 {
 	uint64_t key = event->id * UINT64_C(0x9e3779b97f4a7c15) ^
-		       ((uint64_t)event->source << 1 | event->stream);
+		       ((uint64_t)event->source << 3 | event->kind);
 	uint64_t *found = map_find(&blocks->index, key);
 	struct holder *holder;
 
@@ -195,34 +224,80 @@ static struct holder *holder_of(struct blocks *blocks, const struct held_event *
 		return &blocks->holders.at[*found];
 	map_put(&blocks->index, key, blocks->holders.count);
 	holder = VEC_ADD(&blocks->holders);
+	holder->id = event->id;
 	holder->source = event->source;
-	holder->stream = event->stream;
+	holder->kind = event->kind;
 	return holder;
+}
+
+static void count_object(struct blocks *blocks, const struct holder *holder, uint32_t place,
+			 bool held)
+{
+	struct object_fact *object = &blocks->memory[place].objects[holder->kind];
+
+	object->live = object->live == FACT_UNKNOWN ? 0 : object->live;
+	object->live += held - holder->held;
+}
+
+static void count_block(struct blocks *blocks, const struct holder *holder,
+			const struct held_event *event)
+{
+	struct memory_fact *memory = &blocks->memory[event->place];
+	bool obtained = event->bytes > 0;
+
+	memory->alloc_count += obtained;
+	memory->free_count += !obtained;
+	/* An address that comes again was given back unseen. */
+	if (holder->held)
+		blocks->level[holder->place] -= holder->bytes;
+	if (obtained)
+		blocks->level[event->place] = add_ns(blocks->level[event->place], event->bytes);
+	if (memory->peak_bytes == FACT_UNKNOWN || blocks->level[event->place] > memory->peak_bytes)
+		memory->peak_bytes = blocks->level[event->place];
+}
+
+static bool is_gone(const struct blocks *blocks, const struct holder *holder)
+{
+	for (size_t i = 0; i < blocks->gone.count; i++) {
+		const struct gone *gone = &blocks->gone.at[i];
+
+		if (gone->source == holder->source && gone->context == holder->id >> 32)
+			return true;
+	}
+	return false;
+}
+
+/* The program goes on: what was made in contexts that are gone is gone, too. */
+static void clear_gone(struct blocks *blocks)
+{
+	for (size_t i = 0; i < blocks->holders.count; i++) {
+		struct holder *holder = &blocks->holders.at[i];
+
+		if (!holder->held || holder->kind == BLOCK || !is_gone(blocks, holder))
+			continue;
+		count_object(blocks, holder, holder->place, false);
+		holder->held = false;
+	}
+	blocks->gone.count = 0;
 }
 
 static void take_event(struct blocks *blocks, const struct held_event *event)
 {
-	struct holder *holder = holder_of(blocks, event);
-	struct memory_fact *memory = &blocks->memory[event->place];
 	bool obtained = event->bytes > 0;
+	struct holder *holder;
 
-	if (event->stream) {
-		memory->streams_live =
-			memory->streams_live == FACT_UNKNOWN ? 0 : memory->streams_live;
-		memory->streams_live += obtained - holder->held;
-	} else {
-		memory->alloc_count += obtained;
-		memory->free_count += !obtained;
-		/* An address that comes again was given back unseen. */
-		if (holder->held)
-			blocks->level[holder->place] -= holder->bytes;
-		if (obtained)
-			blocks->level[event->place] =
-				add_ns(blocks->level[event->place], event->bytes);
-		if (memory->peak_bytes == FACT_UNKNOWN ||
-		    blocks->level[event->place] > memory->peak_bytes)
-			memory->peak_bytes = blocks->level[event->place];
+	if (event->context_gone) {
+		*VEC_ADD(&blocks->gone) =
+			(struct gone){ event->source, (uint32_t)(event->id >> 32) };
+		return;
 	}
+	if (obtained && blocks->gone.count)
+		clear_gone(blocks);
+	holder = holder_of(blocks, event);
+	if (event->kind == BLOCK)
+		count_block(blocks, holder, event);
+	else
+		count_object(blocks, holder, event->place, obtained);
 	holder->held = obtained;
 	holder->time = event->time;
 	holder->bytes = event->bytes;
@@ -279,7 +354,7 @@ static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64
 
 struct left {
 	uint32_t place;
-	bool stream;
+	uint8_t kind;
 	uint32_t site;
 	int64_t bytes, when;
 };
@@ -290,8 +365,8 @@ static int by_size(const void *a, const void *b)
 
 	if (x->place != y->place)
 		return x->place < y->place ? -1 : 1;
-	if (x->stream != y->stream)
-		return x->stream ? 1 : -1;
+	if (x->kind != y->kind)
+		return x->kind > y->kind ? -1 : 1; /* blocks first */
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
 	return (x->when > y->when) - (x->when < y->when);
@@ -309,10 +384,14 @@ static void leak(struct blocks *blocks, const struct left *left, size_t count)
 	}
 	if ((int64_t)count < LEAK_COUNT || spread < LEAK_SPREAD)
 		return;
-	if (left->stream)
-		memory->streams_leaked = (int64_t)count;
-	else if (memory->leaks.count < LEAK_SIZES)
+	if (left->kind != BLOCK) {
+		memory->objects[left->kind].leaked = (int64_t)count;
+		if (site)
+			memory->objects[left->kind].site = arena_printf(
+				&blocks->facts->arena, "%s", intern_get(blocks->sites, site, NULL));
+	} else if (memory->leaks.count < LEAK_SIZES) {
 		*VEC_ADD(&memory->leaks) = (struct leak_fact){ left->bytes, (int64_t)count, site };
+	}
 }
 
 static void find_leaks(struct blocks *blocks)
@@ -326,7 +405,7 @@ static void find_leaks(struct blocks *blocks)
 
 		if (when)
 			*VEC_ADD(&left) = (struct left){ .place = holder->place,
-							 .stream = holder->stream,
+							 .kind = holder->kind,
 							 .site = holder->site,
 							 .bytes = holder->bytes,
 							 .when = when };
@@ -337,13 +416,22 @@ static void find_leaks(struct blocks *blocks)
 		size_t n = 1;
 
 		while (i + n < left.count && left.at[i + n].place == left.at[i].place &&
-		       left.at[i + n].stream == left.at[i].stream &&
+		       left.at[i + n].kind == left.at[i].kind &&
 		       left.at[i + n].bytes == left.at[i].bytes)
 			n++;
 		leak(blocks, &left.at[i], n);
 		i += n;
 	}
 	VEC_DONE(&left);
+}
+
+static bool has_objects(const struct memory_fact *memory)
+{
+	for (size_t i = 0; i < HELD_KINDS; i++) {
+		if (memory->objects[i].live != FACT_UNKNOWN)
+			return true;
+	}
+	return false;
 }
 
 int block_facts(struct timeline *timeline, struct store *store, struct facts *facts,
@@ -358,6 +446,7 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	blocks.level = mem_zero((count + 1) * sizeof(*blocks.level));
 	for (uint32_t i = 0; i <= count; i++)
 		memory_unknown(&blocks.memory[i], i < count ? i : SESSION_NONE);
+	blocks.sites = intern_new();
 	ret = load(&blocks, store, err);
 	if (blocks.events.count)
 		qsort(blocks.events.at, blocks.events.count, sizeof(*blocks.events.at), by_time);
@@ -369,12 +458,13 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 
 		if (memory->peak_bytes != FACT_UNKNOWN)
 			memory->live_bytes = blocks.level[i];
-		if (memory->alloc_count + memory->free_count ||
-		    memory->streams_live != FACT_UNKNOWN)
+		if (memory->alloc_count + memory->free_count || has_objects(memory))
 			*VEC_ADD(&facts->memory) = *memory;
 	}
 	VEC_DONE(&blocks.events);
 	VEC_DONE(&blocks.holders);
+	VEC_DONE(&blocks.gone);
+	intern_free(blocks.sites);
 	map_done(&blocks.index);
 	free(blocks.memory);
 	free(blocks.level);

@@ -482,14 +482,22 @@ struct leak_fact {
 	uint32_t site; /* string: where all of them were asked for; 0: unknown, or several places */
 };
 
+/* What a program makes and has to destroy itself. */
+enum held_kind { HELD_STREAM, HELD_EVENT, HELD_GRAPH, HELD_GRAPH_EXEC, HELD_KINDS };
+
+struct object_fact {
+	int64_t live;     /* at the end; FACT_UNKNOWN */
+	int64_t leaked;   /* of those, made again and again */
+	const char *site; /* where all of the leaked were made; NULL: unknown, or several places */
+};
+
 struct memory_fact {
 	uint32_t device;                                     /* SESSION_NONE: memory of the host */
 	int64_t peak_bytes, live_bytes, reserved_peak_bytes; /* FACT_UNKNOWN */
 	int64_t alloc_count, free_count;
 	double growth_bytes_per_step; /* NAN */
 	VEC(struct leak_fact) leaks;  /* largest blocks first */
-	int64_t streams_live;         /* at the end; FACT_UNKNOWN */
-	int64_t streams_leaked;       /* of those, made again and again */
+	struct object_fact objects[HELD_KINDS];
 };
 
 /* CUPTI's overhead records of one kind. */

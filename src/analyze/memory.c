@@ -119,8 +119,9 @@ void memory_unknown(struct memory_fact *memory, uint32_t device)
 					.peak_bytes = FACT_UNKNOWN,
 					.live_bytes = FACT_UNKNOWN,
 					.reserved_peak_bytes = FACT_UNKNOWN,
-					.growth_bytes_per_step = NAN,
-					.streams_live = FACT_UNKNOWN };
+					.growth_bytes_per_step = NAN };
+	for (size_t i = 0; i < HELD_KINDS; i++)
+		memory->objects[i].live = FACT_UNKNOWN;
 }
 
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,

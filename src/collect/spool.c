@@ -135,6 +135,8 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->rows);
+	map_done(&p->handles);
+	VEC_DONE(&p->objects);
 	VEC_DONE(&p->gates);
 	VEC_DONE(&p->pushed);
 	VEC_DONE(&p->started);

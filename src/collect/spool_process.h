@@ -28,6 +28,14 @@ struct open_gate {
 	int64_t from_ns, to_ns;
 };
 
+/* An event or a graph: spool_objects.c. */
+struct spooled_object {
+	uint64_t handle;
+	uint32_t context, kind;
+	bool live;
+	uint32_t next_free; /* of a place that is free: another one + 1 */
+};
+
 struct spooled {
 	struct segment *segment;
 	const struct segment *layout;
@@ -54,7 +62,11 @@ struct spooled {
 	VEC(struct open_gate) gates;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
-	size_t free_started;            /* where to look for a free place */
+	struct map handles;             /* handle and kind -> place in objects + 1; 0: gone */
+	VEC(struct spooled_object) objects;
+	uint32_t free_object; /* place + 1 */
+	bool objects_full;
+	size_t free_started; /* where to look for a free place */
 	size_t open_started;
 	struct {
 		uint32_t text, string;
@@ -99,6 +111,10 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
+/* spool_objects.c: marks of what was made and destroyed. */
+int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);
+int spooled_object_slot(struct spooled *p, const struct segment_slot *slot);
+int spooled_context_gone(struct spooled *p, const struct segment_slot *slot);
 /* Ranges that never ended, at the end of the process. */
 int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 

@@ -152,27 +152,6 @@ static int mark(struct spooled *p, const struct segment_slot *slot)
 	return sink_mark(p->sink, &mark, p->err);
 }
 
-/* Which device the context is on may not be known yet: the analyses find it. */
-static int stream(struct spooled *p, const struct segment_slot *slot)
-{
-	struct mark mark = { .kind = slot->x[1] ? MARK_STREAM_MADE : MARK_STREAM_GONE };
-	struct session *session = p->sink->session;
-	uint32_t site = spooled_site(p, slot->a);
-	char detail[TEXT_MAX];
-	int len = snprintf(detail, sizeof(detail), "context=%u;stream=%llu%s%s", slot->x[0],
-			   (unsigned long long)slot->value, site ? ";site=" : "",
-			   site ? session_text(session, site) : "");
-
-	if (len >= (int)sizeof(detail))
-		len = (int)sizeof(detail) - 1;
-	mark.lane = spooled_other(p, "streams");
-	mark.time_ns = (int64_t)slot->time_ns;
-	mark.name =
-		intern_text(session->strings, slot->x[1] ? "stream created" : "stream destroyed");
-	mark.detail = session_detail(session, detail, (size_t)len);
-	return sink_mark(p->sink, &mark, p->err);
-}
-
 static void gate(struct spooled *p, const struct segment_slot *slot)
 {
 	int64_t ns = (int64_t)slot->time_ns;
@@ -247,7 +226,11 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 	case SLOT_MARK:
 		return mark(p, slot);
 	case SLOT_STREAM:
-		return stream(p, slot);
+		return spooled_stream_slot(p, slot);
+	case SLOT_OBJECT:
+		return spooled_object_slot(p, slot);
+	case SLOT_CONTEXT_GONE:
+		return spooled_context_gone(p, slot);
 	case SLOT_API_NAME: {
 		uint32_t name = spooled_text(p, slot->a);
 		const char *text = session_text(p->sink->session, name);

@@ -174,6 +174,9 @@ enum mark_kind {
 	MARK_FAULT,       /* of the driver or the machine, without an Xid: see fault.h */
 	MARK_STREAM_MADE, /* detail: "context=C;stream=S;site=WHERE" */
 	MARK_STREAM_GONE,
+	MARK_OBJECT_MADE, /* as of streams; WORD=N, of event, graph, graph_exec */
+	MARK_OBJECT_GONE,
+	MARK_CONTEXT_GONE, /* with all that was made in it: "context=C;..." */
 };
 
 struct mark {

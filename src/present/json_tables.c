@@ -184,6 +184,27 @@ static void put_leaks(const struct facts *facts, const struct memory_fact *memor
 	json_end(json);
 }
 
+static void put_objects(const struct memory_fact *memory, struct json *json)
+{
+	static const char *const names[HELD_KINDS][3] = {
+		{ "streams_live", "streams_leaked", "streams_site" },
+		{ "events_live", "events_leaked", "events_site" },
+		{ "graphs_live", "graphs_leaked", "graphs_site" },
+		{ "graph_execs_live", "graph_execs_leaked", "graph_execs_site" },
+	};
+
+	for (size_t i = 0; i < HELD_KINDS; i++) {
+		const struct object_fact *object = &memory->objects[i];
+
+		if (object->live == FACT_UNKNOWN)
+			continue;
+		json_i64(json, names[i][0], object->live);
+		json_i64(json, names[i][1], object->leaked);
+		if (object->site)
+			json_text(json, names[i][2], object->site);
+	}
+}
+
 static void put_memory(const struct facts *facts, struct json *json)
 {
 	json_array(json, "memory");
@@ -201,9 +222,7 @@ static void put_memory(const struct facts *facts, struct json *json)
 		if (memory->device == SESSION_NONE)
 			json_bool(json, "host", true);
 		put_leaks(facts, memory, json);
-		put_i64(json, "streams_live", memory->streams_live);
-		if (memory->streams_live != FACT_UNKNOWN)
-			json_i64(json, "streams_leaked", memory->streams_leaked);
+		put_objects(memory, json);
 		json_end(json);
 	}
 	json_end(json);

@@ -203,11 +203,56 @@ static const struct column MEMORY_COLUMNS[] = {
 	{ N_("live at end"), true, false, 0 },   { N_("reserved peak"), true, false, 1 },
 	{ N_("allocations"), true, false, 2 },   { N_("frees"), true, false, 3 },
 	{ N_("growth a step"), true, false, 1 }, { N_("streams at end"), true, false, 2 },
+	{ N_("events at end"), true, false, 4 }, { N_("graphs at end"), true, false, 4 },
 };
+
+static void live_cell(struct page *page, struct table *table, const struct object_fact *object)
+{
+	table_cell(table, object->live == FACT_UNKNOWN ? NULL : cell_count(page, object->live));
+}
+
+static const struct column LEFT_COLUMNS[] = {
+	{ N_("left again and again"), false, true, 0 },
+	{ N_("times"), true, false, 0 },
+	{ N_("obtained in"), false, true, 0 },
+};
+
+/* What each of many steps left behind, and where it was obtained. */
+static void print_left(struct page *page, const struct facts *facts)
+{
+	static const char *const names[HELD_KINDS] = { N_("streams"), N_("CUDA events"),
+						       N_("CUDA graphs"), N_("executable graphs") };
+	struct table table = { .columns = LEFT_COLUMNS, .column_count = 3 };
+
+	for (size_t i = 0; i < facts->memory.count; i++) {
+		const struct memory_fact *memory = &facts->memory.at[i];
+
+		for (size_t k = 0; more(page, k, memory->leaks.count); k++) {
+			const struct leak_fact *leak = &memory->leaks.at[k];
+
+			table_cell(&table,
+				   page_printf(page, _("blocks of %s"),
+					       cell_bytes(page, (double)leak->block_bytes)));
+			table_cell(&table, cell_count(page, leak->count));
+			table_cell(&table,
+				   leak->site ? text_string(page, facts, leak->site) : NULL);
+		}
+		for (size_t k = 0; k < HELD_KINDS; k++) {
+			const struct object_fact *object = &memory->objects[k];
+
+			if (object->live == FACT_UNKNOWN || !object->leaked)
+				continue;
+			table_cell(&table, _(names[k]));
+			table_cell(&table, cell_count(page, object->leaked));
+			table_cell(&table, object->site);
+		}
+	}
+	print_titled(page, _("Left behind"), &table);
+}
 
 static void print_memory(struct page *page, const struct facts *facts)
 {
-	struct table table = { .columns = MEMORY_COLUMNS, .column_count = 8 };
+	struct table table = { .columns = MEMORY_COLUMNS, .column_count = 10 };
 
 	for (size_t i = 0; more(page, i, facts->memory.count); i++) {
 		const struct memory_fact *memory = &facts->memory.at[i];
@@ -221,11 +266,12 @@ static void print_memory(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_count(page, memory->alloc_count));
 		table_cell(&table, cell_count(page, memory->free_count));
 		table_cell(&table, cell_bytes(page, memory->growth_bytes_per_step));
-		table_cell(&table, memory->streams_live == FACT_UNKNOWN
-					   ? NULL
-					   : cell_count(page, memory->streams_live));
+		live_cell(page, &table, &memory->objects[HELD_STREAM]);
+		live_cell(page, &table, &memory->objects[HELD_EVENT]);
+		live_cell(page, &table, &memory->objects[HELD_GRAPH]);
 	}
 	print_titled(page, _("Memory"), &table);
+	print_left(page, facts);
 }
 
 static const struct column RANGE_COLUMNS[] = {

@@ -62,26 +62,69 @@ static void tell_blocks(const struct facts *facts, const struct rule *rule,
 			 "and caches without a bound"));
 }
 
-static void tell_streams(const struct facts *facts, const struct rule *rule,
-			 const struct memory_fact *memory, struct findings *findings)
+/* By enum held_kind. */
+static const struct {
+	const char *title, *advice, *leaked, *live;
+} OBJECTS[HELD_KINDS] = {
+	{ N_("Streams are made again and again and never destroyed"),
+	  N_("Make streams once and use them again; destroy those of a step with "
+	     "cudaStreamDestroy"),
+	  "memory.streams_leaked", "memory.streams_live" },
+	{ N_("CUDA events are made again and again and never destroyed"),
+	  N_("Keep events and record them again; destroy those of a step with cudaEventDestroy"),
+	  "memory.events_leaked", "memory.events_live" },
+	{ N_("CUDA graphs are made again and again and never destroyed"),
+	  N_("Destroy a graph with cudaGraphDestroy once it is instantiated"),
+	  "memory.graphs_leaked", "memory.graphs_live" },
+	{ N_("CUDA graphs are instantiated again and again and never destroyed"),
+	  N_("Update an executable graph (cudaGraphExecUpdate) instead of making another one, or "
+	     "destroy it with cudaGraphExecDestroy"),
+	  "memory.graph_execs_leaked", "memory.graph_execs_live" },
+};
+
+static const char *claim_of(enum held_kind kind, const char *leaked, const char *where,
+			    const char *live, struct findings *findings)
 {
+	switch (kind) {
+	case HELD_STREAM:
+		return finding_text(findings,
+				    _("%s streams of %s that were made while it ran, again and "
+				      "again, were left at the end (%s in all)."),
+				    leaked, where, live);
+	case HELD_EVENT:
+		return finding_text(findings,
+				    _("%s CUDA events of %s that were made while it ran, again "
+				      "and again, were left at the end (%s in all)."),
+				    leaked, where, live);
+	case HELD_GRAPH:
+		return finding_text(findings,
+				    _("%s CUDA graphs of %s that were made while it ran, again "
+				      "and again, were left at the end (%s in all)."),
+				    leaked, where, live);
+	default:
+		return finding_text(findings,
+				    _("%s executable graphs of %s that were instantiated while it "
+				      "ran, again and again, were left at the end (%s in all)."),
+				    leaked, where, live);
+	}
+}
+
+static void tell_objects(const struct facts *facts, const struct rule *rule,
+			 const struct memory_fact *memory, enum held_kind kind,
+			 struct findings *findings)
+{
+	const struct object_fact *object = &memory->objects[kind];
 	const char *where = where_of(facts, memory, findings);
 	struct finding *finding = begin(rule, memory, findings);
 	struct unit_text leaked, live;
 
-	finding->title = _("Streams are made again and again and never destroyed");
-	finding->claim = finding_text(findings,
-				      _("%s streams of %s that were made while it ran, again and "
-					"again, were left at the end (%s in all)."),
-				      units_count(&leaked, memory->streams_leaked), where,
-				      units_count(&live, memory->streams_live));
-	finding_evidence(finding, "memory.streams_leaked", (double)memory->streams_leaked, "count",
-			 where);
-	finding_evidence(finding, "memory.streams_live", (double)memory->streams_live, "count",
-			 where);
-	finding_advice(finding,
-		       _("Make streams once and use them again; destroy those of a step with "
-			 "cudaStreamDestroy"));
+	finding->title = _(OBJECTS[kind].title);
+	finding->claim = claim_of(kind, units_count(&leaked, object->leaked), where,
+				  units_count(&live, object->live), findings);
+	finding_evidence(finding, OBJECTS[kind].leaked, (double)object->leaked, "count",
+			 object->site ? object->site : where);
+	finding_evidence(finding, OBJECTS[kind].live, (double)object->live, "count", where);
+	finding_advice(finding, _(OBJECTS[kind].advice));
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
@@ -91,8 +134,11 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 
 		if (memory->leaks.count)
 			tell_blocks(facts, rule, memory, findings);
-		if (memory->streams_live != FACT_UNKNOWN && memory->streams_leaked)
-			tell_streams(facts, rule, memory, findings);
+		for (int kind = 0; kind < HELD_KINDS; kind++) {
+			if (memory->objects[kind].live != FACT_UNKNOWN &&
+			    memory->objects[kind].leaked)
+				tell_objects(facts, rule, memory, (enum held_kind)kind, findings);
+		}
 	}
 }
 

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 3,
+	SEGMENT_VERSION = 4,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -129,6 +129,9 @@ struct segment_text {
 	char at[];
 };
 
+/* What a program makes and has to destroy itself. */
+enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS };
+
 /* What a slot of the ring says. */
 enum slot_kind {
 	SLOT_NONE,
@@ -150,7 +153,10 @@ enum slot_kind {
 			  */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
-	SLOT_OS,         /* call of the system: value = start, time_ns is its end; a = name */
+	SLOT_OBJECT,     /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,
+			0 destroyed; a = call stack of its making */
+	SLOT_CONTEXT_GONE, /* value = context, with all that was made in it */
+	SLOT_OS,           /* call of the system: value = start, time_ns is its end; a = name */
 };
 
 struct segment_slot {

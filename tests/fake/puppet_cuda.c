@@ -1,5 +1,5 @@
 /* puppet_cuda.c - the driver's puppet: see puppet_cuda.h. */
-#include "fake/puppet_cuda.h"
+#include "fake/puppet_call.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,16 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NOT_INITIALIZED = 3, INVALID_VALUE = 1, KERNEL_NS = 500, FUNCTIONS_MAX = 64 };
-
-struct context {
-	uint32_t id;
-};
-
-struct stream {
-	uint32_t id;
-	_Atomic uint64_t free_ns;
-};
+enum { FUNCTIONS_MAX = 64 };
 
 struct module {
 	uint32_t id;
@@ -31,8 +22,8 @@ static puppet_tool *_Atomic tool;
 static _Atomic int initialised; /* the pid it was in */
 static _Atomic uint32_t correlations, ids;
 static _Atomic uint64_t addresses = 0x7f0000000000;
-static struct context *_Atomic current;
-static struct stream default_stream = { .id = 7 };
+static struct puppet_context *_Atomic current;
+static struct puppet_stream default_stream = { .id = 7 };
 
 static uint64_t now_ns(void)
 {
@@ -47,7 +38,7 @@ void puppet_attach(puppet_tool *new_tool)
 	atomic_store(&tool, new_tool);
 }
 
-static void tell(const struct puppet_event *event)
+void puppet_tell(const struct puppet_event *event)
 {
 	puppet_tool *now = atomic_load(&tool);
 
@@ -55,44 +46,39 @@ static void tell(const struct puppet_event *event)
 		now(event);
 }
 
-/* A call in flight. CUDA does not survive fork: in a child all fail, and are
- * traced all the same. */
-struct call {
-	struct puppet_event event;
-	bool alive;
-};
-
-static struct call call_begin(uint32_t domain, uint32_t cbid)
+struct puppet_call puppet_begin(uint32_t domain, uint32_t cbid, const void *params)
 {
-	struct call call = { .alive = atomic_load(&initialised) == getpid() };
+	struct puppet_call call = { .alive = atomic_load(&initialised) == getpid() };
 
 	call.event.what = PUPPET_API;
 	call.event.domain = domain;
 	call.event.cbid = cbid;
 	call.event.begin = 1;
+	call.event.params = params;
 	call.event.correlation = atomic_fetch_add(&correlations, 1) + 1;
 	call.event.thread = (uint32_t)syscall(SYS_gettid);
 	call.event.start = now_ns();
 	call.event.context = atomic_load(&current);
-	tell(&call.event);
+	puppet_tell(&call.event);
 	return call;
 }
 
-static int call_end(struct call *call, int result)
+int puppet_end(struct puppet_call *call, int result)
 {
 	call->event.begin = 0;
+	call->event.result = call->alive ? result : PUPPET_NOT_INITIALIZED;
 	call->event.end = now_ns();
-	tell(&call->event);
-	return call->alive ? result : NOT_INITIALIZED;
+	puppet_tell(&call->event);
+	return call->event.result;
 }
 
-#define DRIVER(cbid) struct call call = call_begin(1, cbid)
+#define DRIVER(cbid) struct puppet_call call = puppet_begin(1, cbid, NULL)
 
 /* What the call makes happen; its own times are filled in later. */
-static struct puppet_event event_of(const struct call *call, enum puppet_what what)
+struct puppet_event puppet_event_of(const struct puppet_call *call, enum puppet_what what)
 {
 	struct puppet_event event = { .what = what, .correlation = call->event.correlation };
-	struct context *context = atomic_load(&current);
+	struct puppet_context *context = atomic_load(&current);
 
 	event.context = context;
 	event.context_id = context ? context->id : 0;
@@ -102,7 +88,7 @@ static struct puppet_event event_of(const struct call *call, enum puppet_what wh
 	return event;
 }
 
-static void run_on(struct stream *stream, struct puppet_event *event, uint64_t ns)
+void puppet_run_on(struct puppet_stream *stream, struct puppet_event *event, uint64_t ns)
 {
 	uint64_t free_ns = atomic_load(&stream->free_ns), start;
 
@@ -113,7 +99,17 @@ static void run_on(struct stream *stream, struct puppet_event *event, uint64_t n
 	event->stream = stream;
 	event->start = start;
 	event->end = start + ns;
-	tell(event);
+	puppet_tell(event);
+}
+
+uint32_t puppet_new_id(void)
+{
+	return atomic_fetch_add(&ids, 1) + 1;
+}
+
+struct puppet_stream *puppet_stream(void *stream)
+{
+	return stream ? stream : &default_stream;
 }
 
 int cuInit(unsigned int flags)
@@ -122,9 +118,9 @@ int cuInit(unsigned int flags)
 	int none = 0;
 
 	if (flags)
-		return INVALID_VALUE;
+		return PUPPET_INVALID_VALUE;
 	if (!atomic_compare_exchange_strong(&initialised, &none, getpid()))
-		return none == getpid() ? 0 : NOT_INITIALIZED;
+		return none == getpid() ? 0 : PUPPET_NOT_INITIALIZED;
 	if (path) {
 		void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		int (*start)(void) = NULL;
@@ -141,47 +137,47 @@ int cuInit(unsigned int flags)
 
 int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device)
 {
-	struct call call = { .alive = atomic_load(&initialised) == getpid() };
-	struct context *context;
+	struct puppet_call call = { .alive = atomic_load(&initialised) == getpid() };
+	struct puppet_context *context;
 	struct puppet_event event;
 
 	if (flags || device)
-		return INVALID_VALUE;
+		return PUPPET_INVALID_VALUE;
 	if (!call.alive)
-		return NOT_INITIALIZED;
+		return PUPPET_NOT_INITIALIZED;
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return 2;
 	context->id = atomic_fetch_add(&ids, 1) + 1;
 	atomic_store(&current, context);
-	event = event_of(&call, PUPPET_CONTEXT);
+	event = puppet_event_of(&call, PUPPET_CONTEXT);
 	event.begin = 1;
-	tell(&event);
+	puppet_tell(&event);
 	*ret_context = context;
 	return 0;
 }
 
 int cuCtxDestroy_v2(void *context)
 {
-	struct call call = { .alive = atomic_load(&initialised) == getpid() };
-	struct puppet_event event = event_of(&call, PUPPET_CONTEXT);
+	struct puppet_call call = { .alive = atomic_load(&initialised) == getpid() };
+	struct puppet_event event = puppet_event_of(&call, PUPPET_CONTEXT);
 
 	if (!call.alive)
-		return NOT_INITIALIZED;
+		return PUPPET_NOT_INITIALIZED;
 	event.context = context;
-	event.context_id = ((struct context *)context)->id;
-	tell(&event);
+	event.context_id = ((struct puppet_context *)context)->id;
+	puppet_tell(&event);
 	if (atomic_load(&current) == context)
 		atomic_store(&current, NULL);
 	free(context);
 	return 0;
 }
 
-static void synchronise(const struct call *call)
+static void synchronise(const struct puppet_call *call)
 {
-	struct puppet_event event = event_of(call, PUPPET_SYNC);
+	struct puppet_event event = puppet_event_of(call, PUPPET_SYNC);
 
-	tell(&event);
+	puppet_tell(&event);
 }
 
 int cuCtxSynchronize(void)
@@ -189,13 +185,13 @@ int cuCtxSynchronize(void)
 	DRIVER(17);
 
 	synchronise(&call);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuModuleLoadData(void **ret_module, const void *image)
 {
 	DRIVER(27);
-	struct puppet_event event = event_of(&call, PUPPET_MODULE);
+	struct puppet_event event = puppet_event_of(&call, PUPPET_MODULE);
 	struct module *module = calloc(1, sizeof(*module));
 
 	if (!module)
@@ -204,23 +200,23 @@ int cuModuleLoadData(void **ret_module, const void *image)
 	event.begin = 1;
 	event.name = image;
 	event.bytes = strlen(image);
-	tell(&event);
+	puppet_tell(&event);
 	*ret_module = module;
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 /* Names of functions stay: records that were not read yet point to them. */
 int cuModuleUnload(void *at)
 {
 	DRIVER(30);
-	struct puppet_event event = event_of(&call, PUPPET_MODULE);
+	struct puppet_event event = puppet_event_of(&call, PUPPET_MODULE);
 	struct module *module = at;
 
 	event.module_id = module->id;
 	event.name = "";
-	tell(&event);
+	puppet_tell(&event);
 	free(module);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuModuleGetFunction(void **ret_function, void *at, const char *name)
@@ -239,12 +235,12 @@ int cuModuleGetFunction(void **ret_function, void *at, const char *name)
 	return 0;
 }
 
-static void launch(const struct call *call, const void *function, const unsigned int *shape,
-		   struct stream *stream)
+static void launch(const struct puppet_call *call, const void *function, const unsigned int *shape,
+		   struct puppet_stream *stream)
 {
-	struct puppet_event event = event_of(call, PUPPET_KERNEL);
+	struct puppet_event event = puppet_event_of(call, PUPPET_KERNEL);
 
-	if (!call->alive)
+	if (!call->alive || puppet_captured(function, shape))
 		return;
 	event.name = function;
 	for (int i = 0; i < 3; i++) {
@@ -252,7 +248,7 @@ static void launch(const struct call *call, const void *function, const unsigned
 		event.block[i] = (int32_t)shape[3 + i];
 	}
 	event.shared = (int32_t)shape[6];
-	run_on(stream, &event, KERNEL_NS);
+	puppet_run_on(stream, &event, PUPPET_KERNEL_NS);
 }
 
 int cuLaunchKernel(const void *function, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -264,35 +260,44 @@ int cuLaunchKernel(const void *function, unsigned int gx, unsigned int gy, unsig
 
 	(void)params;
 	(void)extra;
-	launch(&call, function, shape, stream ? stream : &default_stream);
-	return call_end(&call, 0);
+	launch(&call, function, shape, puppet_stream(stream));
+	return puppet_end(&call, 0);
 }
 
 int cudaLaunchKernel(const void *function)
 {
-	struct call call = call_begin(2, 211);
+	struct puppet_call call = puppet_begin(2, 211, NULL);
 	static const unsigned int shape[] = { 1, 1, 1, 32, 1, 1, 0 };
 
 	launch(&call, function, shape, &default_stream);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
+}
+
+/* The current context goes, and all that is in it. */
+int cudaDeviceReset(void)
+{
+	struct puppet_call call = puppet_begin(2, 164, NULL);
+	void *context = atomic_load(&current);
+
+	return puppet_end(&call, context ? cuCtxDestroy_v2(context) : 0);
 }
 
 int cudaDeviceSynchronize(void)
 {
-	struct call call = call_begin(2, 165);
+	struct puppet_call call = puppet_begin(2, 165, NULL);
 
 	synchronise(&call);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
-static void memory(const struct call *call, uint64_t address, size_t bytes, bool obtained)
+static void memory(const struct puppet_call *call, uint64_t address, size_t bytes, bool obtained)
 {
-	struct puppet_event event = event_of(call, PUPPET_MEMORY);
+	struct puppet_event event = puppet_event_of(call, PUPPET_MEMORY);
 
 	event.address = address;
 	event.bytes = bytes;
 	event.begin = obtained;
-	tell(&event);
+	puppet_tell(&event);
 }
 
 int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes)
@@ -301,16 +306,16 @@ int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes)
 
 	*ret_address = atomic_fetch_add(&addresses, (bytes + 511) & ~(size_t)511);
 	memory(&call, *ret_address, bytes, true);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cudaMalloc(uint64_t *ret_address, size_t bytes)
 {
-	struct call call = call_begin(2, 20);
+	struct puppet_call call = puppet_begin(2, 20, NULL);
 
 	*ret_address = atomic_fetch_add(&addresses, (bytes + 511) & ~(size_t)511);
 	memory(&call, *ret_address, bytes, true);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuMemFree_v2(uint64_t address)
@@ -318,30 +323,31 @@ int cuMemFree_v2(uint64_t address)
 	DRIVER(245);
 
 	memory(&call, address, 4096, false);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes)
 {
 	DRIVER(249);
-	struct puppet_event event = event_of(&call, PUPPET_SET);
+	struct puppet_event event = puppet_event_of(&call, PUPPET_SET);
 
 	(void)value;
 	event.address = address;
 	event.bytes = bytes;
-	run_on(&default_stream, &event, 100);
-	return call_end(&call, 0);
+	puppet_run_on(&default_stream, &event, 100);
+	return puppet_end(&call, 0);
 }
 
-static void copy(const struct call *call, size_t bytes, uint8_t kind, uint8_t from, uint8_t to)
+static void copy(const struct puppet_call *call, size_t bytes, uint8_t kind, uint8_t from,
+		 uint8_t to)
 {
-	struct puppet_event event = event_of(call, PUPPET_COPY);
+	struct puppet_event event = puppet_event_of(call, PUPPET_COPY);
 
 	event.bytes = bytes;
 	event.copy = kind;
 	event.from = from;
 	event.to = to;
-	run_on(&default_stream, &event, 1000);
+	puppet_run_on(&default_stream, &event, 1000);
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
@@ -351,7 +357,7 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 	(void)to;
 	(void)from;
 	copy(&call, bytes, 1, 1, 3); /* pageable -> device */
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
@@ -361,14 +367,14 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 	(void)from;
 	memset(to, 0, bytes);
 	copy(&call, bytes, 2, 3, 2); /* device -> pinned */
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuStreamCreate(void **ret_stream, unsigned int flags)
 {
 	DRIVER(119);
-	struct puppet_event event = event_of(&call, PUPPET_STREAM);
-	struct stream *stream = calloc(1, sizeof(*stream));
+	struct puppet_event event = puppet_event_of(&call, PUPPET_STREAM);
+	struct puppet_stream *stream = calloc(1, sizeof(*stream));
 
 	(void)flags;
 	if (!stream)
@@ -376,22 +382,22 @@ int cuStreamCreate(void **ret_stream, unsigned int flags)
 	stream->id = event.stream_id = atomic_fetch_add(&ids, 1) + 10;
 	event.stream = stream;
 	event.begin = 1;
-	tell(&event);
+	puppet_tell(&event);
 	*ret_stream = stream;
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuStreamDestroy_v2(void *at)
 {
 	DRIVER(127);
-	struct puppet_event event = event_of(&call, PUPPET_STREAM);
-	struct stream *stream = at;
+	struct puppet_event event = puppet_event_of(&call, PUPPET_STREAM);
+	struct puppet_stream *stream = at;
 
 	event.stream = stream;
 	event.stream_id = stream->id;
-	tell(&event);
+	puppet_tell(&event);
 	free(stream);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuStreamSynchronize(void *stream)
@@ -400,19 +406,19 @@ int cuStreamSynchronize(void *stream)
 
 	(void)stream;
 	synchronise(&call);
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuProfilerStart(void)
 {
 	DRIVER(311);
 
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }
 
 int cuProfilerStop(void)
 {
 	DRIVER(312);
 
-	return call_end(&call, 0);
+	return puppet_end(&call, 0);
 }

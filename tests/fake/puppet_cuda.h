@@ -36,6 +36,7 @@ enum puppet_what {
 	PUPPET_CONTEXT,
 	PUPPET_STREAM,
 	PUPPET_MODULE,
+	PUPPET_GRAPH, /* launched: behind its kernels */
 };
 
 /* Times: CLOCK_MONOTONIC. */
@@ -49,7 +50,11 @@ struct puppet_event {
 	const char *name;
 	int32_t grid[3], block[3], shared;
 	uint64_t bytes, address;
+	uint64_t node; /* of a graph */
+	uint32_t graph;
 	uint8_t copy, from, to;
+	const void *params; /* of a call: its parameters, a word each */
+	int result;
 };
 
 typedef void puppet_tool(const struct puppet_event *event);
@@ -62,6 +67,7 @@ void puppet_attach(puppet_tool *tool);
 	X(17, cuCtxSynchronize)     \
 	X(27, cuModuleLoadData)     \
 	X(30, cuModuleUnload)       \
+	X(118, cuEventCreate)       \
 	X(119, cuStreamCreate)      \
 	X(124, cuStreamSynchronize) \
 	X(127, cuStreamDestroy)     \
@@ -72,11 +78,21 @@ void puppet_attach(puppet_tool *tool);
 	X(278, cuMemcpyDtoH_v2)     \
 	X(307, cuLaunchKernel)      \
 	X(311, cuProfilerStart)     \
-	X(312, cuProfilerStop)
+	X(312, cuProfilerStop)      \
+	X(325, cuEventDestroy_v2)   \
+	X(497, cuStreamEndCapture)  \
+	X(501, cuGraphCreate)       \
+	X(514, cuGraphLaunch)       \
+	X(516, cuGraphExecDestroy)  \
+	X(517, cuGraphDestroy)      \
+	X(643, cuGraphInstantiateWithFlags)
 
 #define PUPPET_RUNTIME_CALLS(X)             \
 	X(20, cudaMalloc_v3020)             \
 	X(31, cudaMemcpy_v3020)             \
+	X(133, cudaEventCreate_v3020)       \
+	X(136, cudaEventDestroy_v3020)      \
+	X(164, cudaDeviceReset_v3020)       \
 	X(165, cudaDeviceSynchronize_v3020) \
 	X(211, cudaLaunchKernel_v7000)
 
@@ -104,3 +120,17 @@ int cuProfilerStop(void);
 int cudaLaunchKernel(const void *function);
 int cudaDeviceSynchronize(void);
 int cudaMalloc(uint64_t *ret_address, size_t bytes);
+/* They call the driver's inside, as the runtime's do. */
+int cudaEventCreate(void **ret_event);
+int cudaEventDestroy(void *event);
+int cudaDeviceReset(void);
+int cuEventCreate(void **ret_event, unsigned int flags);
+int cuEventDestroy_v2(void *event);
+/* A graph is some launches of one kernel, which a capture counts. */
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **ret_graph);
+int cuGraphCreate(void **ret_graph, unsigned int flags);
+int cuGraphInstantiateWithFlags(void **ret_exec, void *graph, unsigned long long flags);
+int cuGraphLaunch(void *exec, void *stream);
+int cuGraphExecDestroy(void *exec);
+int cuGraphDestroy(void *graph);

@@ -16,7 +16,7 @@ typedef void asked_fn(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_recor
 typedef void done_fn(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 typedef void callback_fn(void *user, uint32_t domain, uint32_t cbid, const void *data);
 
-enum { KINDS = 64, CBIDS = 600, QUEUE = 1024, LANES = 512 };
+enum { KINDS = 64, CBIDS = 700, QUEUE = 1024, LANES = 512 };
 
 /* A buffer that is being filled: of one thread, or of all. */
 struct lane {
@@ -86,6 +86,8 @@ static size_t bytes_of(uint32_t kind)
 		return old ? 16 : 32;
 	case CUPTI_KIND_STREAM:
 		return 24;
+	case CUPTI_KIND_GRAPH_TRACE:
+		return 64;
 	default:
 		return 40;
 	}
@@ -201,6 +203,15 @@ static uint64_t stamp(uint64_t ns)
 	return ns + (uint64_t)clock_offset_ns;
 }
 
+/* The driver's puppet has the number first in its context. */
+uint32_t cuptiGetContextId(void *context, uint32_t *ret_id)
+{
+	if (!context)
+		return RESULT_INVALID_PARAMETER;
+	memcpy(ret_id, context, sizeof(*ret_id));
+	return 0;
+}
+
 static void put_api(const struct puppet_event *event)
 {
 	struct cupti_api record = { .kind = event->domain == 1 ? CUPTI_KIND_DRIVER
@@ -208,8 +219,13 @@ static void put_api(const struct puppet_event *event)
 
 	if (callbacks[event->domain][event->cbid] && callback) {
 		struct cupti_callback call = { .site = !event->begin,
-					       .correlation = event->correlation };
+					       .correlation = event->correlation,
+					       .params = event->params,
+					       .result = (void *)(uintptr_t)&event->result,
+					       .context = event->context };
 
+		if (event->context)
+			(void)cuptiGetContextId(event->context, &call.context_id);
 		callback(callback_user, event->domain, event->cbid, &call);
 	}
 	if (event->begin || !(enabled(record.kind) || apis[event->domain][event->cbid]))
@@ -228,18 +244,34 @@ static void put_kernel(const struct puppet_event *event)
 	struct cupti_kernel record = { .kind = CUPTI_KIND_CONCURRENT_KERNEL, .registers = 32 };
 
 	puppet_sampled(event->context, event->name);
-	if (!enabled(record.kind))
+	if (!enabled(record.kind) || (event->graph && enabled(CUPTI_KIND_GRAPH_TRACE)))
 		return;
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.context = event->context_id;
 	record.stream = event->stream_id;
+	record.graph = event->graph;
+	record.graph_node = event->node;
 	memcpy(record.grid, event->grid, sizeof(record.grid));
 	memcpy(record.block, event->block, sizeof(record.block));
 	record.dynamic_shared = event->shared;
 	record.correlation = event->correlation;
 	record.name = (uint64_t)(uintptr_t)event->name;
 	append(record.kind, &record, sizeof(record), event->thread);
+}
+
+static void put_graph(const struct puppet_event *event)
+{
+	struct cupti_graph record = { .kind = CUPTI_KIND_GRAPH_TRACE };
+
+	record.start = stamp(event->start);
+	record.end = stamp(event->end);
+	record.context = event->context_id;
+	record.stream = event->stream_id;
+	record.graph = event->graph;
+	record.correlation = event->correlation;
+	if (enabled(record.kind))
+		append(record.kind, &record, sizeof(record), event->thread);
 }
 
 static void put_copy(const struct puppet_event *event)
@@ -344,7 +376,7 @@ static void listen(const struct puppet_event *event)
 		[PUPPET_COPY] = put_copy,        [PUPPET_SET] = put_set,
 		[PUPPET_MEMORY] = put_memory,    [PUPPET_SYNC] = put_sync,
 		[PUPPET_CONTEXT] = put_resource, [PUPPET_STREAM] = put_resource,
-		[PUPPET_MODULE] = put_resource,
+		[PUPPET_MODULE] = put_resource,  [PUPPET_GRAPH] = put_graph,
 	};
 
 	put[event->what](event);
@@ -417,7 +449,7 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **ret_n
 {
 	static char fillers[3][CBIDS][24];
 
-	if (domain < 1 || domain > 2 || !cbid || cbid >= (domain == 1 ? 500u : 480u))
+	if (domain < 1 || domain > 2 || !cbid || cbid >= (domain == 1 ? 660u : 480u))
 		return RESULT_INVALID_PARAMETER;
 #define X(number, name)            \
 	if (cbid == (number)) {    \
@@ -571,15 +603,6 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
 	(void)config;
 	(void)count;
 	return RESULT_NOT_SUPPORTED;
-}
-
-/* The driver's puppet has the number first in its context. */
-uint32_t cuptiGetContextId(void *context, uint32_t *ret_id)
-{
-	if (!context)
-		return RESULT_INVALID_PARAMETER;
-	memcpy(ret_id, context, sizeof(*ret_id));
-	return 0;
 }
 
 uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)

@@ -186,6 +186,49 @@ def nvtx():
         at.close()
 
 
+def leaks():
+    """What each step leaves behind, with the place in the program."""
+    at = Place()
+    try:
+        done = at.sonde(host("leaks"))
+        expect(done.returncode == 0, "status %d" % done.returncode)
+        expect(at.kernels() == 200, "%d kernels" % at.kernels())
+        for word, made, gone in (("event", 60, 40), ("graph", 20, 0), ("graph_exec", 40, 20)):
+            for kind, count in (("created", made), ("destroyed", gone)):
+                query = "select count(*) from mark where detail like '%%;%s=%%' and name like '%%%s'" % (
+                    word, "instantiated" if word == "graph_exec" and kind == "created" else kind)
+                expect(at.number(query) == count, "%s %s: %d" % (word, kind, at.number(query)))
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        memory = [m for m in report["memory"] if "events_live" in m][0]
+        told = {k: memory.get(k) for k in memory if k.split("_")[0] in ("events", "graphs", "graph")}
+        print(told)
+        for word, function in (("events", "make_events"), ("graphs", "capture"), ("graph_execs", "instantiate")):
+            expect(memory[word + "_live"] == 20, word)
+            expect(memory[word + "_leaked"] >= 15, word)
+            expect(memory[word + "_site"].startswith(function + " < host_leaks < "), "site of %s" % word)
+        found = [f["title"] for f in report["findings"] if f["id"] == "leak"]
+        expect(len(found) == 3, "findings: %s" % found)
+        text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
+        expect("make_events < host_leaks" in text, "the report names the place")
+        at.clean()
+    finally:
+        at.close()
+
+
+def graph_mode():
+    """A graph as one block: its kernels are not told."""
+    at = Place()
+    try:
+        done = at.sonde(host("graphs"), "--cuda-graph", "graph")
+        expect(done.returncode == 0, "status %d" % done.returncode)
+        expect(at.kernels() == 0, "%d kernels" % at.kernels())
+        expect(at.number("select count(*) from graph") == 500, "graphs")
+        expect(at.lost() == 0, "lost")
+        at.clean()
+    finally:
+        at.close()
+
+
 def sampling(words="", share=1.0):
     def check():
         at = Place(cupti=words)
@@ -381,6 +424,13 @@ CASES = {
     "profiler_range": profiler_range,
     "memory_sites": memory_sites,
     "contexts": same(host("contexts"), lost=0),
+    "leaks": leaks,
+    "graph_nodes": same(host("graphs"), lost=0),
+    "graph_mode": graph_mode,
+    "device_reset": same(host("reset"), lost=0),
+    "device_reset_sampled": same(host("reset"), ("--pc-sampling", "on"), lost=0),
+    "storm_launches": same(host("storm_launches")),
+    "storm_launches_worker": same(host("storm_launches"), cupti="worker"),
     "sampling": sampling(),
     "sampling_late": sampling("pc-late"),
     "sampling_no_rights": sampling("pc-enable=35", 0),

@@ -192,9 +192,90 @@ Test(leaks, streams_that_are_left_again_and_again)
 		}
 		steps(&trace, true);
 		memory = held_on(&trace, trace.device);
-		cr_assert_eq(memory->streams_live, leak ? 6 : 1);
-		cr_assert_eq(memory->streams_leaked, leak ? 5 : 0);
+		cr_assert_eq(memory->objects[HELD_STREAM].live, leak ? 6 : 1);
+		cr_assert_eq(memory->objects[HELD_STREAM].leaked, leak ? 5 : 0);
+		if (leak)
+			cr_assert_str_eq(memory->objects[HELD_STREAM].site, "step < main (job)");
 		cr_assert_eq(findings_of(&trace), (size_t)leak);
+		trace_done(&trace);
+	}
+}
+
+static void thing(struct trace *trace, int64_t at_us, const char *word, unsigned number,
+		  enum mark_kind kind, const char *site)
+{
+	char detail[96];
+	int len = snprintf(detail, sizeof(detail), "context=1;%s=%u%s%s", word, number,
+			   site ? ";site=" : "", site ? site : "");
+	struct mark mark = { .kind = kind,
+			     .lane = other(trace),
+			     .time_ns = at_us * 1000,
+			     .detail = session_detail(trace->store->session, detail, (size_t)len) };
+
+	sink_mark(&trace->store->sink, &mark, NULL);
+}
+
+Test(leaks, events_and_graphs_are_told_apart_each_with_its_place)
+{
+	static const char *const words[] = { "event", "graph", "graph_exec" };
+
+	for (int kind = 0; kind < 3; kind++) {
+		struct trace trace = recorded();
+		const struct object_fact *object;
+
+		for (unsigned i = 1; i < STEPS; i += 2) {
+			thing(&trace, i * STEP_US + 100, words[kind], i, MARK_OBJECT_MADE,
+			      "step < main (job)");
+			thing(&trace, i * STEP_US + 200, words[(kind + 1) % 3], 1, MARK_OBJECT_MADE,
+			      NULL);
+			thing(&trace, i * STEP_US + 300, words[(kind + 1) % 3], 1, MARK_OBJECT_GONE,
+			      NULL);
+		}
+		steps(&trace, true);
+		object = &held_on(&trace, trace.device)->objects[HELD_EVENT + kind];
+		cr_assert_eq(object->live, STEPS / 2);
+		cr_assert_eq(object->leaked, STEPS / 2);
+		cr_assert_str_eq(object->site, "step < main (job)");
+		object = &held_on(&trace, trace.device)->objects[HELD_EVENT + (kind + 1) % 3];
+		cr_assert_eq(object->live, 0);
+		cr_assert_eq(held_on(&trace, trace.device)->objects[HELD_STREAM].live,
+			     FACT_UNKNOWN);
+		cr_assert_eq(findings_of(&trace), 1);
+		trace_done(&trace);
+	}
+}
+
+Test(leaks, what_was_made_in_two_places_has_none)
+{
+	struct trace trace = recorded();
+	const struct object_fact *event;
+
+	for (unsigned i = 1; i < STEPS; i++)
+		thing(&trace, i * STEP_US + 100, "event", i, MARK_OBJECT_MADE,
+		      i % 2 ? "one < main (job)" : "other < main (job)");
+	steps(&trace, true);
+	event = &held_on(&trace, trace.device)->objects[HELD_EVENT];
+	cr_assert_eq(event->leaked, STEPS - 1);
+	cr_assert_null(event->site);
+	trace_done(&trace);
+}
+
+/* A reset of the device frees what was made; at the very end it is no excuse. */
+Test(leaks, a_context_takes_with_it_what_was_made_in_it_if_the_program_goes_on)
+{
+	for (int goes_on = 0; goes_on < 2; goes_on++) {
+		struct trace trace = recorded();
+		const struct object_fact *event;
+
+		for (unsigned i = 1; i < STEPS - 2; i++)
+			thing(&trace, i * STEP_US + 100, "event", i, MARK_OBJECT_MADE, NULL);
+		thing(&trace, (STEPS - 2) * STEP_US, "context", 1, MARK_CONTEXT_GONE, NULL);
+		if (goes_on)
+			thing(&trace, (STEPS - 1) * STEP_US, "event", 1, MARK_OBJECT_MADE, NULL);
+		steps(&trace, true);
+		event = &held_on(&trace, trace.device)->objects[HELD_EVENT];
+		cr_assert_eq(event->live, goes_on ? 1 : STEPS - 3);
+		cr_assert_eq(event->leaked, goes_on ? 0 : STEPS - 3);
 		trace_done(&trace);
 	}
 }

@@ -238,6 +238,49 @@ Test(spool, waits_overheads_and_compilation_are_calls)
 	cr_assert_str_eq(text(calls[2].name), "JIT compile");
 }
 
+static const char *detail(size_t mark)
+{
+	return text(bench.record->marks.at[mark].detail);
+}
+
+Test(spool, an_event_is_one_though_two_calls_tell_of_it_and_its_place_is_used_again)
+{
+	uint32_t site = TEXT("/bin/job\t10\tmain\n");
+
+	/* The driver's call inside the runtime's. */
+	SLOT(SLOT_OBJECT, .time_ns = 10, .value = 0xabc0, .a = site, .x = { 7, OBJECT_EVENT, 1 });
+	SLOT(SLOT_OBJECT, .time_ns = 11, .value = 0xabc0, .a = site, .x = { 7, OBJECT_EVENT, 1 });
+	/* A graph with the same address is another thing. */
+	SLOT(SLOT_OBJECT, .time_ns = 12, .value = 0xabc0, .x = { 7, OBJECT_GRAPH, 1 });
+	SLOT(SLOT_OBJECT, .time_ns = 20, .value = 0xabc0, .x = { 0, OBJECT_EVENT, 0 });
+	SLOT(SLOT_OBJECT, .time_ns = 21, .value = 0xabc0, .x = { 7, OBJECT_EVENT, 0 });
+	SLOT(SLOT_OBJECT, .time_ns = 30, .value = 0xdef0, .x = { 7, OBJECT_GRAPH_EXEC, 1 });
+	take();
+	cr_assert_eq(bench.record->marks.count, 4);
+	cr_assert_eq(bench.record->marks.at[0].kind, MARK_OBJECT_MADE);
+	cr_assert_str_eq(detail(0), "context=7;event=0;site=main (job)");
+	cr_assert_str_eq(detail(1), "context=7;graph=1");
+	cr_assert_eq(bench.record->marks.at[2].kind, MARK_OBJECT_GONE);
+	cr_assert_eq(bench.record->marks.at[2].time_ns, 20);
+	cr_assert_str_eq(detail(2), "context=7;event=0");
+	cr_assert_str_eq(detail(3), "context=7;graph_exec=0");
+}
+
+Test(spool, with_a_context_go_its_events)
+{
+	SLOT(SLOT_OBJECT, .time_ns = 10, .value = 1, .x = { 7, OBJECT_EVENT, 1 });
+	SLOT(SLOT_OBJECT, .time_ns = 11, .value = 2, .x = { 8, OBJECT_EVENT, 1 });
+	SLOT(SLOT_CONTEXT_GONE, .time_ns = 12, .value = 7);
+	SLOT(SLOT_OBJECT, .time_ns = 13, .value = 1, .x = { 8, OBJECT_EVENT, 1 });
+	SLOT(SLOT_OBJECT, .time_ns = 14, .value = 2, .x = { 8, OBJECT_KINDS, 1 });
+	take();
+	cr_assert_eq(bench.record->marks.count, 4);
+	cr_assert_eq(bench.record->marks.at[2].kind, MARK_CONTEXT_GONE);
+	cr_assert_str_eq(detail(2), "context=7;context=7");
+	cr_assert_str_eq(detail(3), "context=8;event=0");
+	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
 Test(spool, pushes_and_pops_nest_by_thread_and_domain)
 {
 	uint32_t domain = TEXT("library"), a = TEXT("a"), b = TEXT("b");

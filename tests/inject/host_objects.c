@@ -1,0 +1,118 @@
+/* host_objects.c - programs with events and graphs, and with devices that are reset. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "fake/puppet_cuda.h"
+#include "inject/host.h"
+
+/* Not inlined: a call stack names it. */
+static __attribute__((noipa)) void make_events(unsigned int left)
+{
+	void *event;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		(void)cudaEventCreate(&event);
+		if (i >= left)
+			(void)cudaEventDestroy(event);
+	}
+}
+
+static __attribute__((noipa)) void *capture(void)
+{
+	void *graph;
+
+	(void)cuStreamBeginCapture_v2(NULL, 0);
+	(void)gpu_launch();
+	(void)gpu_launch();
+	(void)cuStreamEndCapture(NULL, &graph);
+	return graph;
+}
+
+static __attribute__((noipa)) void *instantiate(void *graph)
+{
+	void *exec;
+
+	(void)cuGraphInstantiateWithFlags(&exec, graph, 0);
+	return exec;
+}
+
+/* Each step leaves an event, a graph and an executable graph behind. */
+int host_leaks(void)
+{
+	gpu_begin();
+	for (int i = 0; i < 20; i++) {
+		void *graph, *exec;
+
+		range_push("step");
+		make_events(1);
+		graph = capture();
+		exec = instantiate(graph);
+		(void)cuGraphLaunch(exec, NULL);
+		exec = instantiate(graph);
+		(void)cuGraphExecDestroy(exec);
+		for (int k = 0; k < 8; k++)
+			(void)gpu_launch();
+		(void)cuCtxSynchronize();
+		nap_ms(5);
+		range_pop();
+	}
+	say("launches %d\n", 20 * 10);
+	return 0;
+}
+
+/* 500 launches of a graph of two kernels. */
+int host_graphs(void)
+{
+	void *graph, *exec;
+
+	gpu_begin();
+	graph = capture();
+	exec = instantiate(graph);
+	for (int i = 0; i < 500; i++)
+		(void)cuGraphLaunch(exec, NULL);
+	(void)cuGraphExecDestroy(exec);
+	(void)cuGraphDestroy(graph);
+	say("launches 1000\n");
+	return 0;
+}
+
+/* The device is reset under what is recorded, and used again. */
+int host_reset(void)
+{
+	for (int i = 0; i < 30; i++) {
+		void *event, *stream;
+
+		gpu_begin();
+		(void)cudaEventCreate(&event);
+		(void)cuStreamCreate(&stream, 0);
+		gpu_launches(100);
+		(void)cudaDeviceReset();
+	}
+	return 0;
+}
+
+static void *many_launches(void *user)
+{
+	unsigned long *good = user;
+
+	for (int i = 0; i < 200000; i++)
+		*good += gpu_launch();
+	return NULL;
+}
+
+/* Several threads as fast as they can: more than the reader may keep up with. */
+int host_storm_launches(void)
+{
+	unsigned long good[4] = { 0 };
+	pthread_t threads[4];
+
+	gpu_begin();
+	for (int i = 0; i < 4; i++) {
+		if (pthread_create(&threads[i], NULL, many_launches, &good[i]))
+			abort();
+	}
+	for (int i = 0; i < 4; i++)
+		(void)pthread_join(threads[i], NULL);
+	say("launches %lu\n", good[0] + good[1] + good[2] + good[3]);
+	return 0;
+}
