@@ -32,12 +32,24 @@ static inline uint64_t hash_load(const unsigned char *at, size_t len)
 	return word;
 }
 
-/* Multiply and fold, 16 bytes a step: short names are what we hash most. */
+/* Multiply and fold, 16 bytes a step: short names are what we hash most. Longer
+ * texts go in two chains, which the processor works on at the same time. */
 static inline uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
 	const unsigned char *at = bytes;
 	uint64_t h = seed ^ (len * 0xa0761d6478bd642fu);
 
+	if (len > 64) {
+		uint64_t g = h ^ 0x2d358dccaa6c78a5u;
+
+		for (; len > 32; len -= 32, at += 32) {
+			h = hash_mix(hash_load(at, 8) ^ 0xe7037ed1a0b428dbu,
+				     hash_load(at + 8, 8) ^ h);
+			g = hash_mix(hash_load(at + 16, 8) ^ 0x8bb84b93962eacc9u,
+				     hash_load(at + 24, 8) ^ g);
+		}
+		h ^= g;
+	}
 	for (; len > 16; len -= 16, at += 16)
 		h = hash_mix(hash_load(at, 8) ^ 0xe7037ed1a0b428dbu, hash_load(at + 8, 8) ^ h);
 	if (len >= 8)

@@ -7,18 +7,20 @@
 #include "base/vec.h"
 
 /*
- * Open addressing over slots of (low half of the hash, id + 1); the texts lie
- * in an arena, so growing moves slots and never touches texts. A slot's 32 hash
- * bits, of which its place needs some, settle nearly every comparison.
+ * Open addressing over slots of low half of the hash, id + 1, and the text. The
+ * texts lie in an arena, each behind its length, so growing moves slots and
+ * never touches texts, and a text that is known costs two cache lines: its slot's
+ * and its own. A slot's 32 hash bits settle nearly every comparison.
  */
 struct slot {
 	uint32_t hash;
 	uint32_t id_plus_1;
+	const struct text *text;
 };
 
 struct text {
-	const char *at;
 	size_t len;
+	char at[];
 };
 
 struct intern {
@@ -26,7 +28,7 @@ struct intern {
 	size_t mask;
 	uint64_t seed;
 	struct arena arena;
-	VEC(struct text) texts;
+	VEC(const struct text *) texts;
 };
 
 static const size_t FIRST_SLOTS = 1024;
@@ -57,14 +59,11 @@ static struct slot *seek(const struct intern *intern, const char *at, size_t len
 {
 	for (size_t i = (uint32_t)hash & intern->mask;; i = (i + 1) & intern->mask) {
 		struct slot *slot = &intern->slots[i];
-		const struct text *text;
 
 		if (!slot->id_plus_1)
 			return slot;
-		if (slot->hash != (uint32_t)hash)
-			continue;
-		text = &intern->texts.at[slot->id_plus_1 - 1];
-		if (text->len == len && (!len || !memcmp(text->at, at, len)))
+		if (slot->hash == (uint32_t)hash && slot->text->len == len &&
+		    (!len || !memcmp(slot->text->at, at, len)))
 			return slot;
 	}
 }
@@ -88,9 +87,24 @@ static void grow(struct intern *intern)
 	free(old);
 }
 
-uint32_t intern_add(struct intern *intern, const char *at, size_t len)
+uint64_t intern_ask(const struct intern *intern, const char *at, size_t len)
 {
 	uint64_t hash = hash_bytes(at, len, intern->seed);
+
+	__builtin_prefetch(&intern->slots[(uint32_t)hash & intern->mask], 1);
+	return hash;
+}
+
+void intern_near(const struct intern *intern, uint64_t asked)
+{
+	const struct slot *slot = &intern->slots[(uint32_t)asked & intern->mask];
+
+	if (slot->hash == (uint32_t)asked && slot->id_plus_1)
+		__builtin_prefetch(slot->text);
+}
+
+uint32_t intern_add_asked(struct intern *intern, const char *at, size_t len, uint64_t hash)
+{
 	struct slot *slot = seek(intern, at, len, hash);
 	struct text *text;
 
@@ -100,12 +114,21 @@ uint32_t intern_add(struct intern *intern, const char *at, size_t len)
 		grow(intern);
 		slot = seek(intern, at, len, hash);
 	}
-	text = VEC_ADD(&intern->texts);
-	text->at = arena_text(&intern->arena, at, len);
+	text = arena_alloc(&intern->arena, sizeof(*text) + len + 1);
 	text->len = len;
+	if (len)
+		memcpy(text->at, at, len);
+	text->at[len] = 0;
+	*VEC_ADD(&intern->texts) = text;
 	slot->hash = (uint32_t)hash;
 	slot->id_plus_1 = (uint32_t)intern->texts.count;
+	slot->text = text;
 	return slot->id_plus_1 - 1;
+}
+
+uint32_t intern_add(struct intern *intern, const char *at, size_t len)
+{
+	return intern_add_asked(intern, at, len, hash_bytes(at, len, intern->seed));
 }
 
 uint32_t intern_text(struct intern *intern, const char *text)
@@ -118,8 +141,8 @@ const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_len
 	if (id >= intern->texts.count)
 		id = 0;
 	if (ret_len)
-		*ret_len = intern->texts.at[id].len;
-	return intern->texts.at[id].at;
+		*ret_len = intern->texts.at[id]->len;
+	return intern->texts.at[id]->at;
 }
 
 _Bool intern_find(const struct intern *intern, const char *at, size_t len, uint32_t *ret_id)

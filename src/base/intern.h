@@ -24,6 +24,14 @@ DEFINE_OWNED(intern, intern_free);
 uint32_t intern_add(struct intern *intern, const char *at, size_t len);
 uint32_t intern_text(struct intern *intern, const char *text);
 
+/* In steps, for those who have something to do in between: ask for the text's
+ * place (memory begins to come nearer), some 100 ns later for a text of the same
+ * hash there, and at last add it with what the first returned. Another table than
+ * the one asked is fine, only slower. */
+uint64_t intern_ask(const struct intern *intern, const char *at, size_t len);
+void intern_near(const struct intern *intern, uint64_t asked);
+uint32_t intern_add_asked(struct intern *intern, const char *at, size_t len, uint64_t asked);
+
 /* The text of an id, borrowed until intern_free; the empty text for an id that
  * was never given out. `ret_len` may be NULL. */
 const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_len);

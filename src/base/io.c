@@ -18,7 +18,7 @@
  * A compressed file that turns out to be large is decoded by a thread of its
  * own from there on: small files, and fuzzers, stay as cheap as they were.
  */
-static const size_t OUT_ROOM = 4u << 20;
+static const size_t OUT_ROOM = 512u << 10;
 static const size_t WANT_MAX = 256u << 20;
 static const int64_t AHEAD_FROM = 4 << 20;
 

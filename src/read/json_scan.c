@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 /* Bit i of each mask says that byte i of a block is such a character. */
 struct block {
 	uint64_t quote, backslash, open, close;
@@ -48,49 +52,126 @@ static inline uint64_t parity(uint64_t bits)
 	return bits;
 }
 
-const char *scan_nested(const char *at, const char *end)
-{
-	uint64_t depth = 0;
-	uint64_t quoted = 0; /* all ones inside a string */
+/* On the way through an array or object. */
+struct nest {
+	const char *at;
+	uint64_t depth;
+	uint64_t quoted; /* all ones inside a string */
+};
 
-	while (at < end) {
 #ifdef __SSE2__
-		if (end - at >= 64) {
-			struct block block = load_block(at);
-			uint64_t inside = parity(block.quote) ^ quoted;
-			uint64_t brackets = (block.open | block.close) & ~inside;
+/* Whole blocks without escapes; NULL: the end is not in them. */
+static const char *nest_blocks(struct nest *nest, const char *end)
+{
+	for (; end - nest->at >= 64; nest->at += 64) {
+		struct block block = load_block(nest->at);
+		uint64_t inside = parity(block.quote) ^ nest->quoted;
+		uint64_t brackets = (block.open | block.close) & ~inside;
 
-			if (!block.backslash) {
-				for (; brackets; brackets &= brackets - 1) {
-					uint64_t bit = brackets & -brackets;
+		if (block.backslash)
+			return NULL;
+		for (; brackets; brackets &= brackets - 1) {
+			uint64_t bit = brackets & -brackets;
 
-					if (block.open & bit)
-						depth++;
-					else if (!--depth)
-						return at + __builtin_ctzll(bit) + 1;
-				}
-				quoted = (uint64_t)((int64_t)inside >> 63);
-				at += 64;
-				continue;
-			}
+			nest->depth += block.open & bit ? 1 : -(uint64_t)1;
+			if (!nest->depth)
+				return nest->at + __builtin_ctzll(bit) + 1;
 		}
+		nest->quoted = (uint64_t)((int64_t)inside >> 63);
+	}
+	return NULL;
+}
+
+/* The same where the processor compares 64 bytes at once and counts bits. */
+__attribute__((target("avx512bw,popcnt,bmi,pclmul"))) static const char *nest_blocks_wide(
+	struct nest *nest, const char *end)
+{
+	const __m512i fold = _mm512_set1_epi8(0x20);
+
+	for (; end - nest->at >= 64; nest->at += 64) {
+		__m512i text = _mm512_loadu_si512(nest->at);
+		__m512i folded = _mm512_or_si512(text, fold);
+		uint64_t quote = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('"'));
+		__m128i bits = _mm_set_epi64x(0, (int64_t)quote);
+		uint64_t inside, open, close;
+
+		if (_mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('\\')))
+			return NULL;
+		bits = _mm_clmulepi64_si128(bits, _mm_set1_epi8(-1), 0);
+		inside = (uint64_t)_mm_cvtsi128_si64(bits) ^ nest->quoted;
+		open = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('{')) & ~inside;
+		close = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('}')) & ~inside;
+		nest->depth += (uint64_t)__builtin_popcountll(open);
+		for (; close; close &= close - 1) {
+			uint64_t behind = open & -(close & -close);
+
+			/* Depth behind this bracket, of the opened ones those before it. */
+			nest->depth--;
+			if (nest->depth == (uint64_t)__builtin_popcountll(behind))
+				return nest->at + __builtin_ctzll(close) + 1;
+		}
+		nest->quoted = (uint64_t)((int64_t)inside >> 63);
+	}
+	return NULL;
+}
+
+static bool has_wide(void)
+{
+	return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("pclmul");
+}
+#else
+static const char *nest_blocks(struct nest *nest, const char *end)
+{
+	(void)nest;
+	(void)end;
+	return NULL;
+}
+
+#define nest_blocks_wide nest_blocks
+
+static bool has_wide(void)
+{
+	return false;
+}
 #endif
+
+static const char *nested(const char *start, const char *end, bool wide)
+{
+	struct nest nest = { .at = start };
+
+	while (nest.at < end) {
+		const char *found = wide ? nest_blocks_wide(&nest, end) : nest_blocks(&nest, end);
+		const char *at = nest.at;
+
+		if (found)
+			return found;
 		/* A block's worth one by one: escapes, or the end is near. */
 		for (const char *stop = end - at > 64 ? at + 64 : end; at < stop; at++) {
-			if (*at == '\\' && quoted) {
+			if (*at == '\\' && nest.quoted) {
 				if (end - at < 2)
 					return NULL;
 				at++;
 			} else if (*at == '"') {
-				quoted = ~quoted;
-			} else if (!quoted && (*at == '[' || *at == '{')) {
-				depth++;
-			} else if (!quoted && (*at == ']' || *at == '}') && !--depth) {
+				nest.quoted = ~nest.quoted;
+			} else if (!nest.quoted && (*at == '[' || *at == '{')) {
+				nest.depth++;
+			} else if (!nest.quoted && (*at == ']' || *at == '}') && !--nest.depth) {
 				return at + 1;
 			}
 		}
+		nest.at = at;
 	}
 	return NULL;
+}
+
+const char *scan_nested(const char *at, const char *end)
+{
+	return nested(at, end, has_wide());
+}
+
+const char *scan_nested_narrow(const char *at, const char *end)
+{
+	return nested(at, end, false);
 }
 
 /* `at` is behind a quote: could a string end here? *ret_short: can't tell yet. */

@@ -56,14 +56,7 @@ struct kineto_cached {
 	uint32_t id;
 };
 
-/* The text itself, too: looking it up is a cache miss for each event. */
-struct kineto_cached_name {
-	uint64_t hash;
-	const char *at;
-	uint32_t len, id;
-};
-
-enum { KINETO_NAME_CACHE = 1 << 14, KINETO_KEY_CACHE = 1 << 12, KINETO_TRACK_CACHE = 1 << 6 };
+enum { KINETO_KEY_CACHE = 1 << 12, KINETO_TRACK_CACHE = 1 << 6 };
 
 struct kineto {
 	struct input *input;
@@ -77,6 +70,9 @@ struct kineto {
 
 	struct kineto_made held;
 	int64_t held_pid, held_tid;
+	/* Text of the event in the making or held; a number once it goes to the sink. */
+	struct buf detail;
+	uint64_t detail_asked;
 
 	VEC(struct kineto_track) tracks;
 	struct map track_index; /* hash of pid and tid */
@@ -85,7 +81,6 @@ struct kineto {
 	struct map pid_index;
 	size_t open_count; /* in all tracks */
 
-	struct kineto_cached_name names[KINETO_NAME_CACHE];
 	struct kineto_cached keys[KINETO_KEY_CACHE];
 	struct buf text;
 
@@ -115,10 +110,15 @@ int kineto_event_take(struct kineto *k, const struct kineto_event *event);
 /* The event held back, and what never ended. */
 int kineto_flush(struct kineto *k);
 uint32_t kineto_text(struct kineto *k, struct str raw, bool escaped);
+/* The same for the name of an event. */
+uint32_t kineto_event_name(struct kineto *k, const struct kineto_event *event);
 void kineto_maker(struct kineto *k, const char *maker);
 
-/* kineto_detail.c: arguments without a field as "key=value;...". */
-uint32_t kineto_detail(struct kineto *k, const struct kineto_event *event, bool with_cat);
+/* kineto_detail.c: arguments without a field as "key=value;..." into k->detail;
+ * then its id, which empties it. Between the two, its place in the table comes
+ * nearer: looking it up at once is a cache miss for each operator. */
+void kineto_detail(struct kineto *k, const struct kineto_event *event, bool with_cat);
+uint32_t kineto_detail_id(struct kineto *k);
 
 /* kineto_xla.c: an event without category. */
 void kineto_xla(struct kineto *k, const struct kineto_event *event, struct kineto_track *track,

@@ -103,8 +103,7 @@ void kineto_take_text(struct kineto_event *event, const struct kineto_key *key, 
 		event->cat_text = value;
 		break;
 	case KINETO_NAME:
-		event->name = value;
-		event->name_escaped = escaped;
+		take_name(event, value, escaped);
 		break;
 	case KINETO_ID:
 		kineto_take_id(event, key, value);

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "base/own.h"
 #include "base/str.h"
 
@@ -213,6 +214,10 @@ struct kineto_event {
 	enum kineto_cat cat;
 	struct str cat_text;
 	struct str name; /* at == NULL: none */
+	/* Where names are looked up, set by the caller: the parser asks for the place
+	 * as soon as it meets the name, long before it is wanted. */
+	const struct intern *strings;
+	uint64_t name_asked;
 	bool name_escaped;
 	bool malformed; /* a field could not be read */
 	bool empty;     /* an object without keys */

@@ -5,28 +5,27 @@
 /* Begun events that are remembered: beyond, the end finds no beginning. */
 enum { OPEN_MAX_TRACK = 4096, OPEN_MAX = 65536 };
 
+static uint32_t unescaped(struct kineto *k, struct str raw)
+{
+	buf_clear(&k->text);
+	scan_unescape(raw, &k->text);
+	return session_string(k->session, k->text.at, k->text.len);
+}
+
 uint32_t kineto_text(struct kineto *k, struct str raw, bool escaped)
 {
-	uint64_t hash;
-	struct kineto_cached_name *cached;
-	size_t len;
-
 	if (!raw.len)
 		return 0;
-	if (escaped) {
-		buf_clear(&k->text);
-		scan_unescape(raw, &k->text);
-		return session_string(k->session, k->text.at, k->text.len);
-	}
-	hash = hash_bytes(raw.at, raw.len, k->seed);
-	cached = &k->names[hash % KINETO_NAME_CACHE];
-	if (cached->hash == hash && cached->len == raw.len && !memcmp(cached->at, raw.at, raw.len))
-		return cached->id;
-	cached->hash = hash;
-	cached->id = session_string(k->session, raw.at, raw.len);
-	cached->at = intern_get(k->session->strings, cached->id, &len);
-	cached->len = (uint32_t)len;
-	return cached->id;
+	return escaped ? unescaped(k, raw) : session_string(k->session, raw.at, raw.len);
+}
+
+uint32_t kineto_event_name(struct kineto *k, const struct kineto_event *event)
+{
+	if (!event->name.len)
+		return 0;
+	return event->name_escaped ? unescaped(k, event->name)
+				   : intern_add_asked(k->session->strings, event->name.at,
+						      event->name.len, event->name_asked);
 }
 
 void kineto_maker(struct kineto *k, const char *maker)
@@ -135,7 +134,7 @@ static void make_op(struct kineto *k, const struct kineto_event *event, struct k
 	made->kind = MADE_OP;
 	*op = (struct op){ .kind = kind };
 	op->lane = stream_of(k, event, track);
-	op->name = kineto_text(k, event->name, event->name_escaped);
+	op->name = kineto_event_name(k, event);
 	op->correlation = positive(event, KINETO_correlation);
 	op->external = positive(event, KINETO_external);
 	op->graph_node = positive(event, KINETO_graph_node);
@@ -146,7 +145,7 @@ static void make_op(struct kineto *k, const struct kineto_event *event, struct k
 	else if (kind == OP_MEMCPY)
 		kineto_copy_name(event->name, op);
 	k->any_device |= kind != OP_OTHER;
-	op->detail = kineto_detail(k, event, kind == OP_OTHER);
+	kineto_detail(k, event, kind == OP_OTHER);
 }
 
 static void make_call(struct kineto *k, const struct kineto_event *event,
@@ -159,12 +158,12 @@ static void make_call(struct kineto *k, const struct kineto_event *event,
 	call->lane = kind == CALL_SYNC && kineto_has(event, KINETO_device)
 			     ? stream_of(k, event, track)
 			     : kineto_thread_lane(k, track);
-	call->name = kineto_text(k, event->name, event->name_escaped);
+	call->name = kineto_event_name(k, event);
 	call->correlation = positive(event, KINETO_correlation);
 	call->external = positive(event, KINETO_external);
 	call->sequence = positive(event, KINETO_sequence);
 	call->parent = (uint32_t)positive(event, KINETO_forward);
-	call->detail = kineto_detail(k, event, kind == CALL_OTHER);
+	kineto_detail(k, event, kind == CALL_OTHER);
 	if (kind == CALL_RUNTIME && !k->maker)
 		kineto_maker(k, str_starts(event->name, "hip") ? "AMD" : "NVIDIA");
 }
@@ -178,9 +177,9 @@ static void make_range(struct kineto *k, const struct kineto_event *event,
 	*range = (struct range){ .kind = kind };
 	range->lane =
 		kind == RANGE_DEVICE ? stream_of(k, event, track) : kineto_thread_lane(k, track);
-	range->name = kineto_text(k, event->name, event->name_escaped);
+	range->name = kineto_event_name(k, event);
 	range->external = positive(event, KINETO_external);
-	range->detail = kineto_detail(k, event, false);
+	kineto_detail(k, event, false);
 }
 
 static void make_mark(struct kineto *k, const struct kineto_event *event, uint32_t lane,
@@ -188,11 +187,10 @@ static void make_mark(struct kineto *k, const struct kineto_event *event, uint32
 {
 	made->kind = MADE_MARK;
 	made->mark = (struct mark){ .kind = MARK_TEXT, .lane = lane };
-	made->mark.name = kineto_text(k, event->name, event->name_escaped);
-	made->mark.detail =
-		kineto_detail(k, event,
-			      event->cat != KINETO_CAT_NONE && event->cat != KINETO_CAT_INSTANT &&
-				      event->cat != KINETO_CAT_EVENT);
+	made->mark.name = kineto_event_name(k, event);
+	kineto_detail(k, event,
+		      event->cat != KINETO_CAT_NONE && event->cat != KINETO_CAT_INSTANT &&
+			      event->cat != KINETO_CAT_EVENT);
 }
 
 static bool is_step(const struct kineto_event *event)
@@ -280,8 +278,24 @@ static int64_t start_of(const struct kineto_made *made)
 	return made->kind == MADE_RANGE ? made->range.start_ns : made->mark.time_ns;
 }
 
-static int put(struct kineto *k, const struct kineto_made *made)
+static uint32_t *detail_of(struct kineto_made *made)
 {
+	switch (made->kind) {
+	case MADE_OP:
+		return &made->op.detail;
+	case MADE_CALL:
+		return &made->call.detail;
+	case MADE_RANGE:
+		return &made->range.detail;
+	default:
+		return &made->mark.detail;
+	}
+}
+
+static int put(struct kineto *k, struct kineto_made *made)
+{
+	if (k->detail.len)
+		*detail_of(made) = kineto_detail_id(k);
 	switch (made->kind) {
 	case MADE_OP:
 		return sink_op(k->sink, &made->op, k->err);
@@ -336,28 +350,11 @@ static int take_complete(struct kineto *k, const struct kineto_event *event,
 	return ret;
 }
 
-static uint32_t *detail_of(struct kineto_made *made)
-{
-	switch (made->kind) {
-	case MADE_OP:
-		return &made->op.detail;
-	case MADE_CALL:
-		return &made->call.detail;
-	case MADE_RANGE:
-		return &made->range.detail;
-	default:
-		return &made->mark.detail;
-	}
-}
-
 static int take_begin(struct kineto *k, const struct kineto_event *event,
 		      struct kineto_track *track)
 {
 	struct kineto_made made;
 	int ret = flush_held(k);
-	uint32_t *detail;
-	const char *text;
-	size_t len;
 
 	if (ret < 0)
 		return ret;
@@ -370,9 +367,8 @@ static int take_begin(struct kineto *k, const struct kineto_event *event,
 	make(k, event, track, &made);
 	set_times(&made, event->num[KINETO_ts], event->num[KINETO_ts]);
 	/* Details don't outlive the next event of the sink; strings do. */
-	detail = detail_of(&made);
-	text = intern_get(k->session->details, *detail, &len);
-	*detail = session_string(k->session, text, len);
+	*detail_of(&made) = session_string(k->session, k->detail.at, k->detail.len);
+	buf_clear(&k->detail);
 	*VEC_ADD(&track->open) = made;
 	k->open_count++;
 	return 0;
@@ -399,7 +395,9 @@ static int take_end(struct kineto *k, const struct kineto_event *event, struct k
 	count_times(k, start_of(made), event->num[KINETO_ts]);
 	detail = detail_of(made);
 	text = intern_get(k->session->strings, *detail, &len);
-	*detail = len ? session_detail(k->session, text, len) : kineto_detail(k, event, false);
+	*detail = len ? session_detail(k->session, text, len) : 0;
+	if (!len)
+		kineto_detail(k, event, false);
 	return put(k, made);
 }
 
@@ -496,6 +494,7 @@ int kineto_event_take(struct kineto *k, const struct kineto_event *event)
 
 	if (event->empty)
 		return 0;
+	intern_near(k->session->strings, event->name_asked);
 	k->loss[LOSS_seen]++;
 	k->loss[LOSS_malformed] += event->malformed;
 	if (event->ph == 'M') {

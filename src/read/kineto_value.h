@@ -54,9 +54,10 @@ static inline const char *take_fixed(struct kineto_event *event, const struct ki
 				     const char *at, const char *end)
 {
 	int digits = key->type == KINETO_NS ? 3 : 0;
-	const char *behind =
-		end - at >= 40 ? fixed_fast(at, digits, &event->num[key->field]) : NULL;
+	const char *behind = NULL;
 
+	if (digits && end - at >= 40)
+		behind = fixed_fast(at, 3, &event->num[key->field]);
 	if (!behind) {
 		behind = number_end(at, end);
 		if (!behind)
@@ -87,6 +88,13 @@ static inline void add_rest(struct kineto_event *event, const struct kineto_key 
 	rest->escaped = escaped;
 }
 
+static inline void take_name(struct kineto_event *event, struct str value, bool escaped)
+{
+	event->name = value;
+	event->name_escaped = escaped;
+	event->name_asked = intern_ask(event->strings, value.at, value.len);
+}
+
 /* Rare forms, out of line. */
 void kineto_take_text(struct kineto_event *event, const struct kineto_key *key, struct str value,
 		      bool escaped);
@@ -105,8 +113,7 @@ static inline const char *take_string(struct kineto_event *event, const struct k
 		return NULL;
 	value = (struct str){ at + 1, (size_t)(close - at - 1) };
 	if (key->type == KINETO_NAME) {
-		event->name = value;
-		event->name_escaped = escaped;
+		take_name(event, value, escaped);
 	} else if (key->type == KINETO_REST) {
 		add_rest(event, key, value, true, escaped);
 	} else {
@@ -118,21 +125,26 @@ static inline const char *take_string(struct kineto_event *event, const struct k
 static inline const char *take_number(struct kineto_event *event, const struct kineto_key *key,
 				      const char *at, const char *end)
 {
-	struct kineto_id *id;
-	const char *behind;
+	const char *behind = NULL;
+	int64_t whole;
 
-	if (key->type == KINETO_NS || key->type == KINETO_INT)
+	if (key->type == KINETO_NS)
 		return take_fixed(event, key, at, end);
-	if (key->type == KINETO_ID) {
-		id = &event->id[key->field];
-		behind = end - at >= 40 ? fixed_fast(at, 0, &id->number) : NULL;
-		if (behind) {
-			id->known = true;
-			id->text.at = NULL;
-			return behind;
-		}
+	if (key->type != KINETO_REST && end - at >= 40)
+		behind = fixed_fast(at, 0, &whole);
+	if (behind && key->type == KINETO_INT) {
+		event->num[key->field] = whole;
+		event->have |= 1u << key->field;
+		return behind;
 	}
-	behind = number_end(at, end);
+	if (behind && key->type == KINETO_ID) {
+		event->id[key->field] = (struct kineto_id){ .known = true, .number = whole };
+		return behind;
+	}
+	if (key->type == KINETO_INT)
+		return take_fixed(event, key, at, end);
+	if (!behind)
+		behind = number_end(at, end);
 	if (!behind || key->type == KINETO_DROP || key->type == KINETO_IGNORE)
 		return behind;
 	if (key->type == KINETO_REST)

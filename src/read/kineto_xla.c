@@ -95,7 +95,7 @@ static void device_work(struct kineto *k, const struct kineto_event *event,
 	(void)str_to_i64(number, &stream);
 	*op = (struct op){ .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
 	op->lane = kineto_stream_lane(k, track, device, -1, stream);
-	op->name = kineto_text(k, event->name, event->name_escaped);
+	op->name = kineto_event_name(k, event);
 	op->correlation = (uint64_t)kineto_num(event, KINETO_correlation, 0);
 	if (str_starts(event->name, "Memcpy"))
 		op->kind = OP_MEMCPY;
@@ -105,7 +105,7 @@ static void device_work(struct kineto *k, const struct kineto_event *event,
 		kernel(k, event, op);
 	else
 		copy(event, op);
-	op->detail = kineto_detail(k, event, false);
+	kineto_detail(k, event, false);
 	k->any_device = true;
 }
 
@@ -133,14 +133,14 @@ void kineto_xla(struct kineto *k, const struct kineto_event *event, struct kinet
 		made->kind = MADE_RANGE;
 		made->range = (struct range){ .kind = RANGE_DEVICE };
 		made->range.lane = kineto_stream_lane(k, track, pid->device, -1, -2 - track->tid);
-		made->range.name = kineto_text(k, event->name, event->name_escaped);
-		made->range.detail = kineto_detail(k, event, false);
+		made->range.name = kineto_event_name(k, event);
+		kineto_detail(k, event, false);
 		return;
 	}
 	made->kind = MADE_CALL;
 	made->call = (struct call){ .kind = host_kind(event->name) };
 	made->call.lane = kineto_thread_lane(k, track);
-	made->call.name = kineto_text(k, event->name, event->name_escaped);
+	made->call.name = kineto_event_name(k, event);
 	made->call.correlation = (uint64_t)kineto_num(event, KINETO_correlation, 0);
-	made->call.detail = kineto_detail(k, event, false);
+	kineto_detail(k, event, false);
 }

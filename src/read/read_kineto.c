@@ -9,8 +9,11 @@
 #include "read/json_scan.h"
 #include "read/kineto.h"
 
-/* Parsed at a time, and the most that one event or value may take. */
-static const size_t WINDOW = 1 << 20;
+/* Parsed at a time: what stays in the processor's cache. From SUSPECT on, an event
+ * is one that does not end if another begins in it. The most that one event or
+ * value may take. */
+static const size_t WINDOW = 256 << 10;
+static const size_t SUSPECT = 1 << 20;
 static const size_t VALUE_MAX = 32 << 20;
 
 struct walk {
@@ -128,7 +131,7 @@ static int read_short(struct walk *walk)
 	int ret;
 
 	/* Events are small: if another one begins in here, this one is broken. */
-	if (left >= WINDOW && kineto_find_event(walk->at + 1, walk->end)) {
+	if (left >= SUSPECT && kineto_find_event(walk->at + 1, walk->end)) {
 		walk->at++;
 		return resync(walk);
 	}
@@ -380,6 +383,7 @@ static void done(struct kineto *k)
 	map_done(&k->track_index);
 	map_done(&k->pid_index);
 	buf_done(&k->text);
+	buf_done(&k->detail);
 	kineto_parser_free(k->parser);
 	free(k);
 }
@@ -400,6 +404,7 @@ int kineto_read(struct input *input, struct sink *sink, uint32_t source, bool le
 	k->err->code = ERR_NONE;
 	k->parser = kineto_parser_new(learn);
 	k->seed = hash_seed();
+	k->event.strings = k->session->strings;
 	k->min_ns = INT64_MAX;
 	ret = read_file(&walk);
 	conclude(k, walk.cut);
