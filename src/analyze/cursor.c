@@ -26,6 +26,7 @@ static void push(struct cursor *cursor, const struct open_frame *frame, enum pha
 	if (below) {
 		top.loader = below->loader;
 		top.loader_kind = below->loader_kind;
+		top.range = top.range ? top.range : below->range;
 	}
 	if (annotated && phase == PHASE_LOADER &&
 	    (!top.loader || (top.loader_kind == ACTIVITY_PYTHON && top.kind != ACTIVITY_PYTHON))) {
@@ -75,6 +76,8 @@ static void push_next(struct cursor *cursor, bool is_call)
 		const struct tl_frame *at = &cursor->lane->frames[cursor->frame++];
 		struct open_frame frame = { .end = at->end, .name = at->name, .kind = at->kind };
 
+		if (at->kind == ACTIVITY_RANGE && !(at->flags & FRAME_STEP))
+			frame.range = at->name;
 		push(cursor, &frame, at->phase, at->flags & FRAME_ANNOTATED);
 	}
 }

@@ -76,7 +76,8 @@ const char *phase_name(enum phase phase);
 
 struct during {
 	enum activity_kind kind;
-	uint32_t name;
+	uint32_t name;  /* the innermost thing that was open */
+	uint32_t range; /* the innermost range of the user's round it; 0 none */
 	enum phase phase;
 	int64_t ns;
 };
@@ -86,9 +87,10 @@ struct idle_fact {
 	int64_t ns;
 	int64_t count;
 	int64_t longest_ns, longest_at_ns;
-	VEC(struct during) during; /* by ns, longest first; parts of ns, may cover less */
-	uint32_t thread_state;     /* string: what the launching thread was at in most looks
-				      that fell into it; 0: too few looks, or none stands out */
+	VEC(struct during) during;       /* by ns, longest first; parts of ns, may cover less */
+	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
+	uint32_t thread_state;           /* string: what the launching thread was at in most looks
+					    that fell into it; 0: too few looks, or none stands out */
 	int64_t thread_looks, thread_state_looks; /* in all; of them in that state */
 	int64_t thread_ns, thread_state_ns;       /* instead of looks, where context switches were
 						     recorded: known time in all; of it in that

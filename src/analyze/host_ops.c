@@ -14,7 +14,7 @@
 
 #include "base/interval.h"
 
-enum { TINY_BYTES = 64, READBACK_CALLS = 8 };
+enum { READBACK_CALLS = 8 };
 
 struct level {
 	int64_t start, end, inner_op_ns, gpu_ns;
@@ -342,8 +342,8 @@ void host_ops(struct timeline *timeline, struct facts *facts)
 	for (size_t i = 0; i < timeline->ops.copies.count; i++) {
 		const struct tl_copy *copy = &timeline->ops.copies.at[i];
 
-		tiny[copy->op] =
-			copy->kind == COPY_DTOH && copy->bytes >= 0 && copy->bytes <= TINY_BYTES;
+		tiny[copy->op] = copy->kind == COPY_DTOH && copy->bytes >= 0 &&
+				 copy->bytes <= TINY_COPY_BYTES;
 	}
 	sweep.tiny = tiny;
 	sweep.op_slot = mem_zero((timeline->name_count + 1) * sizeof(*sweep.op_slot));

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 
 /* From the start of a launch call to the start of its kernel on an idle device:
@@ -88,8 +89,9 @@ static void during_add(struct idler *idler, enum idle_cause cause, const struct 
 {
 	enum activity_kind kind = frame->loader ? frame->loader_kind : frame->kind;
 	uint32_t name = frame->loader ? frame->loader : frame->name;
-	uint64_t key =
-		(uint64_t)name << 16 | (uint64_t)cause << 8 | (uint64_t)kind << 4 | frame->phase;
+	uint32_t range = frame->loader || frame->range == name ? 0 : frame->range;
+	uint64_t key = hash_u64((uint64_t)name << 32 | range,
+				(uint64_t)cause << 8 | (uint64_t)kind << 4 | frame->phase);
 	struct during *during;
 
 	if (!idler->steady)
@@ -99,7 +101,9 @@ static void during_add(struct idler *idler, enum idle_cause cause, const struct 
 
 		if (!slot) {
 			during = VEC_ADD(&idler->during[cause]);
-			*during = (struct during){ kind, name, frame->phase, 0 };
+			*during = (struct during){
+				.kind = kind, .name = name, .range = range, .phase = frame->phase
+			};
 			map_put(&idler->during_slot, key, idler->during[cause].count - 1);
 			slot = map_find(&idler->during_slot, key);
 		}
@@ -242,9 +246,19 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);
 }
 
+/* The op brings data to the device: more than a value or two. */
+static bool is_upload(const struct timeline *timeline, uint32_t op)
+{
+	const struct tl_copy *copy =
+		op_segment(timeline, op)->kind == STORE_memcpy ? copy_find(timeline, op) : NULL;
+
+	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
+}
+
 static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 {
 	uint32_t call = idler->timeline->ops.call[op];
+	bool upload = is_upload(idler->timeline, op);
 
 	memset(idler->gap_ns, 0, sizeof(idler->gap_ns));
 	if (call == TL_BEFORE)
@@ -260,6 +274,10 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 			continue;
 		idle->ns += idler->gap_ns[i];
 		idle->count++;
+		if (upload) {
+			idle->upload_ns += idler->gap_ns[i];
+			idle->upload_count++;
+		}
 		if (idler->gap_ns[i] > idle->longest_ns) {
 			idle->longest_ns = idler->gap_ns[i];
 			idle->longest_at_ns = from;

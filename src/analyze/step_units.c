@@ -17,7 +17,7 @@
  * or a benchmark, not what a person calls a step. */
 static const int64_t UNIT_LEAST_NS = 1000000;
 
-enum { COPY_KINDS = COPY_PTOP + 1, TINY_COPY_BYTES = 64 };
+enum { COPY_KINDS = COPY_PTOP + 1 };
 
 struct thread {
 	const struct timeline *timeline;
@@ -25,23 +25,6 @@ struct thread {
 	VEC(uint32_t) calls; /* that launched something */
 	VEC(struct repeat_item) items;
 };
-
-static const struct tl_copy *copy_of(const struct timeline *timeline, uint32_t op)
-{
-	size_t low = 0, high = timeline->ops.copies.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (timeline->ops.copies.at[middle].op < op)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < timeline->ops.copies.count && timeline->ops.copies.at[low].op == op
-		       ? &timeline->ops.copies.at[low]
-		       : NULL;
-}
 
 /* Kernels go by name: grids differ with the last batch. Copies by direction, those
  * of a single value apart. */
@@ -52,7 +35,7 @@ static uint32_t what_of(const struct timeline *timeline, uint32_t op)
 	uint32_t key = ops->key[op], name = 0;
 
 	if (kind == STORE_memcpy) {
-		const struct tl_copy *copy = copy_of(timeline, op);
+		const struct tl_copy *copy = copy_find(timeline, op);
 		bool tiny = copy && copy->bytes >= 0 && copy->bytes <= TINY_COPY_BYTES;
 
 		return timeline->name_count + 1 +

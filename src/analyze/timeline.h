@@ -39,6 +39,9 @@ struct tl_copy {
 	uint8_t kind, host_memory;
 };
 
+/* A copy of so much is a value that somebody reads or sets, not data. */
+enum { TINY_COPY_BYTES = 64 };
+
 /* Device work, in order of lane and kind. */
 struct tl_ops {
 	size_t count, room;
@@ -270,6 +273,7 @@ struct open_frame {
 	int64_t end;
 	uint32_t name;
 	uint32_t loader; /* name of the outermost loader round it; 0 */
+	uint32_t range;  /* name of the innermost range of the user's that is open, it included */
 	uint8_t kind, phase, sync, loader_kind;
 };
 
@@ -363,6 +367,8 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 }
 /* A CUDA or HIP call that returns only when the device has come so far. */
 bool sync_call_name(const char *name);
+/* Of an op that is a copy; NULL if it is none. */
+const struct tl_copy *copy_find(const struct timeline *timeline, uint32_t op);
 const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);
 
 /* The segment of an op. Asked for one op after another, hence the memory of where

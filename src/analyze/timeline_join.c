@@ -452,3 +452,20 @@ void timeline_devices(struct timeline *timeline)
 	}
 	free(counts);
 }
+
+const struct tl_copy *copy_find(const struct timeline *timeline, uint32_t op)
+{
+	size_t low = 0, high = timeline->ops.copies.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->ops.copies.at[middle].op < op)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < timeline->ops.copies.count && timeline->ops.copies.at[low].op == op
+		       ? &timeline->ops.copies.at[low]
+		       : NULL;
+}

@@ -185,6 +185,10 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 		json_i64(json, "count", idle->count);
 		put_i64(json, "longest_ns", idle->longest_ns);
 		put_i64(json, "longest_at_ns", idle->longest_at_ns);
+		if (idle->upload_count) {
+			json_i64(json, "upload_ns", idle->upload_ns);
+			json_i64(json, "upload_count", idle->upload_count);
+		}
 		json_array(json, "during");
 		for (size_t j = 0; j < idle->during.count; j++) {
 			const struct during *during = &idle->during.at[j];
@@ -192,6 +196,8 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 			json_object(json, NULL);
 			json_text(json, "kind", activity_name(during->kind));
 			put_string(json, "name", facts->session, during->name);
+			if (during->range)
+				put_string(json, "range", facts->session, during->range);
 			json_text(json, "phase", phase_name(during->phase));
 			json_i64(json, "ns", during->ns);
 			json_end(json);

@@ -108,7 +108,20 @@ static const char *activity_label(enum activity_kind kind)
 	return _(label[kind]);
 }
 
-enum { DURING_SHOWN = 3, DURING_INDENT = 4, DURING_NS = 10 };
+enum { DURING_SHOWN = 3, DURING_INDENT = 4, DURING_NS = 10, RANGE_LEAST = 12 };
+
+/* The name, and the range round it where both have room. */
+static void print_named(struct page *page, const char *name, const char *range, int room)
+{
+	const char *in = *range ? page_printf(page, _("in %s"), range) : "";
+	const char *kept = page_name(page, name, room);
+	int rest = room - present_width(kept) - 2;
+
+	page_ink(page, INK_PLAIN, kept);
+	if (!*range || rest < RANGE_LEAST)
+		return;
+	page_ink(page, INK_DIM, page_printf(page, "  %s", page_name(page, in, rest)));
+}
 
 /* "      180 ms  data loader  enumerate(DataLoader)" under a cause. */
 static void print_during(struct page *page, const struct facts *facts, const struct idle_fact *idle)
@@ -117,6 +130,7 @@ static void print_during(struct page *page, const struct facts *facts, const str
 		const struct during *during = &idle->during.at[i];
 		const char *what = phase_label(during->phase);
 		const char *name = text_string(page, facts, during->name);
+		const char *range = during->range ? text_string(page, facts, during->range) : "";
 		struct unit_text ns;
 		int room;
 
@@ -129,7 +143,7 @@ static void print_during(struct page *page, const struct facts *facts, const str
 		page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS - present_width(ns.at));
 		page_ink(page, INK_PLAIN, ns.at);
 		page_ink(page, INK_DIM, page_printf(page, "  %s  ", what));
-		page_ink(page, INK_PLAIN, page_name(page, name, room));
+		print_named(page, name, range, room);
 		page_blank(page);
 	}
 }

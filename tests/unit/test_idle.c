@@ -376,3 +376,41 @@ Test(idle, the_python_function_in_most_looks_is_told)
 	cr_assert_eq(idle->cpu_function_samples, 5);
 	trace_done(&trace);
 }
+
+Test(idle, the_range_round_what_the_thread_does_goes_with_it)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+	const struct during *during;
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	trace_range(&trace, 1, RANGE_USER, "epoch", 0, 9000);
+	trace_range(&trace, 1, RANGE_USER, "checkpoint", 1000, 8000);
+	trace_host(&trace, 1, CALL_PYTHON, "pickle.dump", 1100, 7900);
+	trace_launch(&trace, 1, 9000, 9010, 9020);
+	device = trace_analyze(&trace);
+	during = &device->idle[IDLE_HOST_LATE].during.at[0];
+	cr_assert_str_eq(session_text(trace.store->session, during->name), "pickle.dump");
+	cr_assert_str_eq(session_text(trace.store->session, during->range), "checkpoint");
+	trace_done(&trace);
+}
+
+Test(idle, gaps_that_an_upload_of_data_ends_are_counted)
+{
+	struct trace trace = trace_new();
+	const struct idle_fact *idle;
+	uint64_t id;
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	id = trace_call(&trace, 1, "cudaMemcpyAsync", 5000, 5010);
+	trace_copy(&trace, 7, COPY_HTOD, HOST_MEMORY_PINNED, 4096, 5012, 5030, id);
+	/* A single value is no data. */
+	id = trace_call(&trace, 1, "cudaMemcpyAsync", 8000, 8010);
+	trace_copy(&trace, 7, COPY_HTOD, HOST_MEMORY_PINNED, 4, 8012, 8030, id);
+	trace_launch(&trace, 1, 12000, 12010, 12020);
+	idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+	cr_assert_eq(idle->count, 3);
+	cr_assert_eq(idle->upload_count, 1);
+	cr_assert_eq(idle->upload_ns, (5000 - 20) * 1000);
+	trace_done(&trace);
+}

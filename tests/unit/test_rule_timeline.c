@@ -36,7 +36,10 @@ static void set_idle(struct device_fact *fact, enum idle_cause cause, int64_t ns
 static void during(struct rule_bench *bench, const char *name, enum phase phase, int64_t ms)
 {
 	*VEC_ADD(&bench->facts.devices.at[0].idle[IDLE_HOST_LATE].during) =
-		(struct during){ ACTIVITY_RANGE, bench_text(bench, name), phase, ms * MS };
+		(struct during){ .kind = ACTIVITY_RANGE,
+				 .name = bench_text(bench, name),
+				 .phase = phase,
+				 .ns = ms * MS };
 }
 
 Test(gpu_starved, names_the_loader_and_gives_an_honest_range)
