@@ -32,6 +32,10 @@ endif()
 if(TARGET test_cupti_abi)
 	target_include_directories(test_cupti_abi PRIVATE ${CMAKE_SOURCE_DIR})
 endif()
+find_path(NVML_INCLUDE nvml.h PATHS /usr/local/cuda/include)
+if(NVML_INCLUDE AND TARGET test_nvml_abi)
+	target_include_directories(test_nvml_abi SYSTEM PRIVATE ${NVML_INCLUDE})
+endif()
 
 # tests/fuzz/fuzz_X.c defines LLVMFuzzerTestOneInput; without libFuzzer it
 # replays its corpus in tests/fuzz/corpus/X as a test.

@@ -4,35 +4,28 @@
 #pragma once
 
 #include <criterion/criterion.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "temp_folder.h"
+
 struct proc_tree {
-	char root[64];
+	struct temp_folder folder;
+	const char *root; /* the folder's path */
 };
 
 static inline void tree_make(struct proc_tree *tree)
 {
-	(void)snprintf(tree->root, sizeof(tree->root), "/tmp/sonde-tree-XXXXXX");
-	cr_assert(mkdtemp(tree->root));
-}
-
-static inline int tree_remove_one(const char *path, const struct stat *stat, int kind,
-				  struct FTW *place)
-{
-	(void)stat;
-	(void)kind;
-	(void)place;
-	return remove(path);
+	temp_make(&tree->folder, "/tmp");
+	tree->root = tree->folder.path;
 }
 
 static inline void tree_remove(struct proc_tree *tree)
 {
-	(void)nftw(tree->root, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	temp_remove(&tree->folder);
 }
 
 /* The folders that lead to `path`. */

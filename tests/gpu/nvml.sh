@@ -27,7 +27,7 @@ echo "== machine"
 nvidia-smi --query-gpu=name,driver_version,power.limit,persistence_mode,mig.mode.current --format=csv
 header=$(find / -xdev -path '*/cuda*/include/nvml.h' 2>/dev/null | head -1)
 if [[ $header ]] && command -v cc >/dev/null; then
-	cc -std=c17 -fsyntax-only -x c -I src -I "${header%/*}" tests/fake/nvml_layout.h &&
+	cc -std=c17 -fsyntax-only -x c -I src -I tests -I "${header%/*}" tests/fake/nvml_layout.h &&
 		echo "layouts are those of $header"
 fi
 "$dump" 3 200 >"$out/idle.txt"

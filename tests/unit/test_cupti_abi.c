@@ -1,23 +1,17 @@
 /*
  * Our declarations of CUPTI and NVTX against the real headers, where those are:
- * each field that sonde reads has the same place and size.
+ * each field that sonde reads has the same place and size, and records of the
+ * oldest version we know are no shorter than ours.
  */
 #include <criterion/criterion.h>
 
 #include "inject/nvtx.h"
+#include "layout.h"
 #include "wire/cupti_abi.h"
 
 #if __has_include(<cupti_pcsampling.h>)
 #include <cupti.h>
 #include <cupti_pcsampling.h>
-
-#define SAME(ours, field, theirs, their_field)                                                  \
-	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field), #ours);   \
-	_Static_assert(sizeof(((struct ours *)0)->field) == sizeof(((theirs *)0)->their_field), \
-		       #ours "." #field)
-/* Ours is the beginning of theirs; records of the oldest version we know are
- * no shorter. */
-#define BEGINS(ours, theirs) _Static_assert(sizeof(struct ours) <= sizeof(theirs), #ours)
 
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 their_kernel;
@@ -27,10 +21,10 @@ typedef CUpti_ActivityKernel9 their_kernel;
 typedef CUpti_ActivityMemcpy5 their_memcpy;
 #endif
 
-#define KERNEL(field, theirs)                            \
-	SAME(cupti_kernel, field, their_kernel, theirs); \
-	SAME(cupti_kernel, field, CUpti_ActivityKernel9, theirs)
-BEGINS(cupti_kernel, CUpti_ActivityKernel9);
+#define KERNEL(field, theirs)                                         \
+	SAME_FIELD(struct cupti_kernel, field, their_kernel, theirs); \
+	SAME_FIELD(struct cupti_kernel, field, CUpti_ActivityKernel9, theirs)
+BEGINS(struct cupti_kernel, CUpti_ActivityKernel9);
 KERNEL(kind, kind);
 KERNEL(registers, registersPerThread);
 KERNEL(start, start);
@@ -53,10 +47,10 @@ KERNEL(graph, graphId);
 KERNEL(cluster[0], clusterX);
 KERNEL(cluster[2], clusterZ);
 
-#define MEMCPY(field, theirs)                            \
-	SAME(cupti_memcpy, field, their_memcpy, theirs); \
-	SAME(cupti_memcpy, field, CUpti_ActivityMemcpy5, theirs)
-BEGINS(cupti_memcpy, CUpti_ActivityMemcpy5);
+#define MEMCPY(field, theirs)                                         \
+	SAME_FIELD(struct cupti_memcpy, field, their_memcpy, theirs); \
+	SAME_FIELD(struct cupti_memcpy, field, CUpti_ActivityMemcpy5, theirs)
+BEGINS(struct cupti_memcpy, CUpti_ActivityMemcpy5);
 MEMCPY(copy, copyKind);
 MEMCPY(from, srcKind);
 MEMCPY(to, dstKind);
@@ -68,84 +62,84 @@ MEMCPY(stream, streamId);
 MEMCPY(correlation, correlationId);
 MEMCPY(graph_node, graphNodeId);
 
-BEGINS(cupti_memcpy_peer, CUpti_ActivityMemcpyPtoP4);
-SAME(cupti_memcpy_peer, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
-SAME(cupti_memcpy_peer, start, CUpti_ActivityMemcpyPtoP4, start);
-SAME(cupti_memcpy_peer, stream, CUpti_ActivityMemcpyPtoP4, streamId);
-SAME(cupti_memcpy_peer, to_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
-SAME(cupti_memcpy_peer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
-SAME(cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
+BEGINS(struct cupti_memcpy_peer, CUpti_ActivityMemcpyPtoP4);
+SAME_FIELD(struct cupti_memcpy_peer, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
+SAME_FIELD(struct cupti_memcpy_peer, start, CUpti_ActivityMemcpyPtoP4, start);
+SAME_FIELD(struct cupti_memcpy_peer, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME_FIELD(struct cupti_memcpy_peer, to_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
+SAME_FIELD(struct cupti_memcpy_peer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
+SAME_FIELD(struct cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
 
-BEGINS(cupti_memset, CUpti_ActivityMemset4);
-SAME(cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
-SAME(cupti_memset, start, CUpti_ActivityMemset4, start);
-SAME(cupti_memset, stream, CUpti_ActivityMemset4, streamId);
-SAME(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
-SAME(cupti_memset, memory, CUpti_ActivityMemset4, memoryKind);
-SAME(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
+BEGINS(struct cupti_memset, CUpti_ActivityMemset4);
+SAME_FIELD(struct cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
+SAME_FIELD(struct cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME_FIELD(struct cupti_memset, stream, CUpti_ActivityMemset4, streamId);
+SAME_FIELD(struct cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
+SAME_FIELD(struct cupti_memset, memory, CUpti_ActivityMemset4, memoryKind);
+SAME_FIELD(struct cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
 
-_Static_assert(sizeof(struct cupti_api) == sizeof(CUpti_ActivityAPI), "");
-SAME(cupti_api, cbid, CUpti_ActivityAPI, cbid);
-SAME(cupti_api, start, CUpti_ActivityAPI, start);
-SAME(cupti_api, process, CUpti_ActivityAPI, processId);
-SAME(cupti_api, thread, CUpti_ActivityAPI, threadId);
-SAME(cupti_api, correlation, CUpti_ActivityAPI, correlationId);
-SAME(cupti_api, result, CUpti_ActivityAPI, returnValue);
+SAME_SIZE(struct cupti_api, CUpti_ActivityAPI);
+SAME_FIELD(struct cupti_api, cbid, CUpti_ActivityAPI, cbid);
+SAME_FIELD(struct cupti_api, start, CUpti_ActivityAPI, start);
+SAME_FIELD(struct cupti_api, process, CUpti_ActivityAPI, processId);
+SAME_FIELD(struct cupti_api, thread, CUpti_ActivityAPI, threadId);
+SAME_FIELD(struct cupti_api, correlation, CUpti_ActivityAPI, correlationId);
+SAME_FIELD(struct cupti_api, result, CUpti_ActivityAPI, returnValue);
 
-BEGINS(cupti_sync, CUpti_ActivitySynchronization);
-SAME(cupti_sync, type, CUpti_ActivitySynchronization, type);
-SAME(cupti_sync, start, CUpti_ActivitySynchronization, start);
-SAME(cupti_sync, correlation, CUpti_ActivitySynchronization, correlationId);
-SAME(cupti_sync, context, CUpti_ActivitySynchronization, contextId);
-SAME(cupti_sync, stream, CUpti_ActivitySynchronization, streamId);
-SAME(cupti_sync, event, CUpti_ActivitySynchronization, cudaEventId);
+BEGINS(struct cupti_sync, CUpti_ActivitySynchronization);
+SAME_FIELD(struct cupti_sync, type, CUpti_ActivitySynchronization, type);
+SAME_FIELD(struct cupti_sync, start, CUpti_ActivitySynchronization, start);
+SAME_FIELD(struct cupti_sync, correlation, CUpti_ActivitySynchronization, correlationId);
+SAME_FIELD(struct cupti_sync, context, CUpti_ActivitySynchronization, contextId);
+SAME_FIELD(struct cupti_sync, stream, CUpti_ActivitySynchronization, streamId);
+SAME_FIELD(struct cupti_sync, event, CUpti_ActivitySynchronization, cudaEventId);
 
-BEGINS(cupti_overhead, CUpti_ActivityOverhead2);
-SAME(cupti_overhead, overhead, CUpti_ActivityOverhead2, overheadKind);
-SAME(cupti_overhead, object_kind, CUpti_ActivityOverhead2, objectKind);
-SAME(cupti_overhead, object, CUpti_ActivityOverhead2, objectId);
-SAME(cupti_overhead, start, CUpti_ActivityOverhead2, start);
-SAME(cupti_overhead, end, CUpti_ActivityOverhead2, end);
+BEGINS(struct cupti_overhead, CUpti_ActivityOverhead2);
+SAME_FIELD(struct cupti_overhead, overhead, CUpti_ActivityOverhead2, overheadKind);
+SAME_FIELD(struct cupti_overhead, object_kind, CUpti_ActivityOverhead2, objectKind);
+SAME_FIELD(struct cupti_overhead, object, CUpti_ActivityOverhead2, objectId);
+SAME_FIELD(struct cupti_overhead, start, CUpti_ActivityOverhead2, start);
+SAME_FIELD(struct cupti_overhead, end, CUpti_ActivityOverhead2, end);
 
-BEGINS(cupti_graph, CUpti_ActivityGraphTrace);
-SAME(cupti_graph, correlation, CUpti_ActivityGraphTrace, correlationId);
-SAME(cupti_graph, start, CUpti_ActivityGraphTrace, start);
-SAME(cupti_graph, device, CUpti_ActivityGraphTrace, deviceId);
-SAME(cupti_graph, graph, CUpti_ActivityGraphTrace, graphId);
-SAME(cupti_graph, stream, CUpti_ActivityGraphTrace, streamId);
+BEGINS(struct cupti_graph, CUpti_ActivityGraphTrace);
+SAME_FIELD(struct cupti_graph, correlation, CUpti_ActivityGraphTrace, correlationId);
+SAME_FIELD(struct cupti_graph, start, CUpti_ActivityGraphTrace, start);
+SAME_FIELD(struct cupti_graph, device, CUpti_ActivityGraphTrace, deviceId);
+SAME_FIELD(struct cupti_graph, graph, CUpti_ActivityGraphTrace, graphId);
+SAME_FIELD(struct cupti_graph, stream, CUpti_ActivityGraphTrace, streamId);
 
-BEGINS(cupti_unified, CUpti_ActivityUnifiedMemoryCounter2);
-SAME(cupti_unified, counter, CUpti_ActivityUnifiedMemoryCounter2, counterKind);
-SAME(cupti_unified, value, CUpti_ActivityUnifiedMemoryCounter2, value);
-SAME(cupti_unified, address, CUpti_ActivityUnifiedMemoryCounter2, address);
-SAME(cupti_unified, from, CUpti_ActivityUnifiedMemoryCounter2, srcId);
-SAME(cupti_unified, process, CUpti_ActivityUnifiedMemoryCounter2, processId);
+BEGINS(struct cupti_unified, CUpti_ActivityUnifiedMemoryCounter2);
+SAME_FIELD(struct cupti_unified, counter, CUpti_ActivityUnifiedMemoryCounter2, counterKind);
+SAME_FIELD(struct cupti_unified, value, CUpti_ActivityUnifiedMemoryCounter2, value);
+SAME_FIELD(struct cupti_unified, address, CUpti_ActivityUnifiedMemoryCounter2, address);
+SAME_FIELD(struct cupti_unified, from, CUpti_ActivityUnifiedMemoryCounter2, srcId);
+SAME_FIELD(struct cupti_unified, process, CUpti_ActivityUnifiedMemoryCounter2, processId);
 
-BEGINS(cupti_memory, CUpti_ActivityMemory3);
-SAME(cupti_memory, operation, CUpti_ActivityMemory3, memoryOperationType);
-SAME(cupti_memory, memory, CUpti_ActivityMemory3, memoryKind);
-SAME(cupti_memory, correlation, CUpti_ActivityMemory3, correlationId);
-SAME(cupti_memory, address, CUpti_ActivityMemory3, address);
-SAME(cupti_memory, bytes, CUpti_ActivityMemory3, bytes);
-SAME(cupti_memory, time, CUpti_ActivityMemory3, timestamp);
-SAME(cupti_memory, device, CUpti_ActivityMemory3, deviceId);
-SAME(cupti_memory, stream, CUpti_ActivityMemory3, streamId);
+BEGINS(struct cupti_memory, CUpti_ActivityMemory3);
+SAME_FIELD(struct cupti_memory, operation, CUpti_ActivityMemory3, memoryOperationType);
+SAME_FIELD(struct cupti_memory, memory, CUpti_ActivityMemory3, memoryKind);
+SAME_FIELD(struct cupti_memory, correlation, CUpti_ActivityMemory3, correlationId);
+SAME_FIELD(struct cupti_memory, address, CUpti_ActivityMemory3, address);
+SAME_FIELD(struct cupti_memory, bytes, CUpti_ActivityMemory3, bytes);
+SAME_FIELD(struct cupti_memory, time, CUpti_ActivityMemory3, timestamp);
+SAME_FIELD(struct cupti_memory, device, CUpti_ActivityMemory3, deviceId);
+SAME_FIELD(struct cupti_memory, stream, CUpti_ActivityMemory3, streamId);
 
-BEGINS(cupti_context, CUpti_ActivityContext);
-SAME(cupti_context, context, CUpti_ActivityContext, contextId);
-SAME(cupti_context, device, CUpti_ActivityContext, deviceId);
+BEGINS(struct cupti_context, CUpti_ActivityContext);
+SAME_FIELD(struct cupti_context, context, CUpti_ActivityContext, contextId);
+SAME_FIELD(struct cupti_context, device, CUpti_ActivityContext, deviceId);
 
-SAME(cupti_jit, entry, CUpti_ActivityJit2, jitEntryType);
-SAME(cupti_jit, operation, CUpti_ActivityJit2, jitOperationType);
-SAME(cupti_jit, start, CUpti_ActivityJit2, start);
-SAME(cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
-SAME(cupti_jit, thread, CUpti_ActivityJit2, threadId);
+SAME_FIELD(struct cupti_jit, entry, CUpti_ActivityJit2, jitEntryType);
+SAME_FIELD(struct cupti_jit, operation, CUpti_ActivityJit2, jitOperationType);
+SAME_FIELD(struct cupti_jit, start, CUpti_ActivityJit2, start);
+SAME_FIELD(struct cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
+SAME_FIELD(struct cupti_jit, thread, CUpti_ActivityJit2, threadId);
 _Static_assert(offsetof(struct cupti_jit, process) == sizeof(CUpti_ActivityJit), "");
 
-#define DEVICE(field, theirs)                                     \
-	SAME(cupti_device, field, CUpti_ActivityDevice5, theirs); \
-	SAME(cupti_device, field, CUpti_ActivityDevice4, theirs)
-BEGINS(cupti_device, CUpti_ActivityDevice4);
+#define DEVICE(field, theirs)                                                  \
+	SAME_FIELD(struct cupti_device, field, CUpti_ActivityDevice5, theirs); \
+	SAME_FIELD(struct cupti_device, field, CUpti_ActivityDevice4, theirs)
+BEGINS(struct cupti_device, CUpti_ActivityDevice4);
 DEVICE(memory_bytes, globalMemorySize);
 DEVICE(warp_threads, numThreadsPerWarp);
 DEVICE(sms, numMultiprocessors);
@@ -158,21 +152,21 @@ DEVICE(uuid, uuid);
 DEVICE(name, name);
 DEVICE(visible, isCudaVisible);
 
-_Static_assert(sizeof(struct cupti_pc_stall) == sizeof(CUpti_PCSamplingStallReason), "");
-SAME(cupti_pc_stall, samples, CUpti_PCSamplingStallReason, samples);
-SAME(cupti_pc, cubin_crc, CUpti_PCSamplingPCData, cubinCrc);
-SAME(cupti_pc, offset, CUpti_PCSamplingPCData, pcOffset);
-SAME(cupti_pc, function, CUpti_PCSamplingPCData, functionName);
-SAME(cupti_pc, stall_count, CUpti_PCSamplingPCData, stallReasonCount);
-SAME(cupti_pc, stalls, CUpti_PCSamplingPCData, stallReason);
-SAME(cupti_pc_data, room, CUpti_PCSamplingData, collectNumPcs);
-SAME(cupti_pc_data, total, CUpti_PCSamplingData, totalSamples);
-SAME(cupti_pc_data, dropped, CUpti_PCSamplingData, droppedSamples);
-SAME(cupti_pc_data, count, CUpti_PCSamplingData, totalNumPcs);
-SAME(cupti_pc_data, remaining, CUpti_PCSamplingData, remainingNumPcs);
-SAME(cupti_pc_data, at, CUpti_PCSamplingData, pPcData);
-SAME(cupti_pc_data, other_kernels, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
-_Static_assert(sizeof(struct cupti_pc_setting) == sizeof(CUpti_PCSamplingConfigurationInfo), "");
+SAME_SIZE(struct cupti_pc_stall, CUpti_PCSamplingStallReason);
+SAME_FIELD(struct cupti_pc_stall, samples, CUpti_PCSamplingStallReason, samples);
+SAME_FIELD(struct cupti_pc, cubin_crc, CUpti_PCSamplingPCData, cubinCrc);
+SAME_FIELD(struct cupti_pc, offset, CUpti_PCSamplingPCData, pcOffset);
+SAME_FIELD(struct cupti_pc, function, CUpti_PCSamplingPCData, functionName);
+SAME_FIELD(struct cupti_pc, stall_count, CUpti_PCSamplingPCData, stallReasonCount);
+SAME_FIELD(struct cupti_pc, stalls, CUpti_PCSamplingPCData, stallReason);
+SAME_FIELD(struct cupti_pc_data, room, CUpti_PCSamplingData, collectNumPcs);
+SAME_FIELD(struct cupti_pc_data, total, CUpti_PCSamplingData, totalSamples);
+SAME_FIELD(struct cupti_pc_data, dropped, CUpti_PCSamplingData, droppedSamples);
+SAME_FIELD(struct cupti_pc_data, count, CUpti_PCSamplingData, totalNumPcs);
+SAME_FIELD(struct cupti_pc_data, remaining, CUpti_PCSamplingData, remainingNumPcs);
+SAME_FIELD(struct cupti_pc_data, at, CUpti_PCSamplingData, pPcData);
+SAME_FIELD(struct cupti_pc_data, other_kernels, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+SAME_SIZE(struct cupti_pc_setting, CUpti_PCSamplingConfigurationInfo);
 _Static_assert(offsetof(struct cupti_pc_params, u) == CUpti_PCSamplingEnableParamsSize, "");
 _Static_assert(offsetof(struct cupti_pc_params, v) == CUpti_PCSamplingGetDataParamsSize, "");
 _Static_assert(offsetof(struct cupti_pc_params, v) == CUpti_PCSamplingGetNumStallReasonsParamsSize,
@@ -183,13 +177,13 @@ _Static_assert(offsetof(struct cupti_pc_params, names) ==
 _Static_assert(sizeof(struct cupti_pc_params) == CUpti_PCSamplingGetStallReasonsParamsSize, "");
 _Static_assert(sizeof(struct cupti_crc_params) == CUpti_GetCubinCrcParamsSize, "");
 
-SAME(cupti_resource, context, CUpti_ResourceData, context);
-SAME(cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
-SAME(cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
-SAME(cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
-SAME(cupti_callback, site, CUpti_CallbackData, callbackSite);
-SAME(cupti_callback, context_id, CUpti_CallbackData, contextUid);
-SAME(cupti_callback, correlation, CUpti_CallbackData, correlationId);
+SAME_FIELD(struct cupti_resource, context, CUpti_ResourceData, context);
+SAME_FIELD(struct cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_FIELD(struct cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
+SAME_FIELD(struct cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
+SAME_FIELD(struct cupti_callback, site, CUpti_CallbackData, callbackSite);
+SAME_FIELD(struct cupti_callback, context_id, CUpti_CallbackData, contextUid);
+SAME_FIELD(struct cupti_callback, correlation, CUpti_CallbackData, correlationId);
 
 #define NUMBER(ours, theirs) cr_assert_eq((int)(ours), (int)(theirs), #ours)
 
@@ -245,21 +239,16 @@ Test(cupti_abi, numbers_are_those_of_the_real_header)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
-#define NVTX(field, theirs)                                             \
-	_Static_assert(offsetof(struct nvtx_event, field) ==            \
-			       offsetof(nvtxEventAttributes_t, theirs), \
-		       #field)
-_Static_assert(sizeof(struct nvtx_event) == sizeof(nvtxEventAttributes_t), "");
+#define NVTX(field, theirs) SAME_FIELD(struct nvtx_event, field, nvtxEventAttributes_t, theirs)
+SAME_SIZE(struct nvtx_event, nvtxEventAttributes_t);
 NVTX(version, version);
 NVTX(size, size);
 NVTX(category, category);
 NVTX(payload, payload);
 NVTX(message_type, messageType);
 NVTX(message, message);
-_Static_assert(sizeof(struct nvtx_callbacks) == sizeof(NvtxExportTableCallbacks), "");
-_Static_assert(offsetof(struct nvtx_callbacks, function_table) ==
-		       offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable),
-	       "");
+SAME_SIZE(struct nvtx_callbacks, NvtxExportTableCallbacks);
+SAME_FIELD(struct nvtx_callbacks, function_table, NvtxExportTableCallbacks, GetModuleFunctionTable);
 
 Test(nvtx_abi, numbers_are_those_of_the_real_header)
 {

@@ -7,26 +7,22 @@
 #include <unistd.h>
 
 #include "collect/kernel_log.h"
+#include "temp_folder.h"
 
 #define XID_LINE(number) "[   12.5] NVRM: Xid (PCI:0000:9b:00): " number ", x\n"
 
-static char folder[64], path[96];
+static struct temp_folder folder;
+static char path[96];
 
 static void setup(void)
 {
-	memcpy(folder, "/tmp/sonde-kmsg-XXXXXX", sizeof("/tmp/sonde-kmsg-XXXXXX"));
-	cr_assert_not_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/kern.log", folder);
+	temp_make(&folder, "/tmp");
+	(void)snprintf(path, sizeof(path), "%s/kern.log", folder.path);
 }
 
 static void teardown(void)
 {
-	char old[128];
-
-	(void)snprintf(old, sizeof(old), "%s.1", path);
-	(void)unlink(old);
-	(void)unlink(path);
-	(void)rmdir(folder);
+	temp_remove(&folder);
 }
 
 TestSuite(kernel_log_live, .init = setup, .fini = teardown);

@@ -2,6 +2,7 @@
 
 #include "collect/probe.h"
 #include "collect/probe_cupti.h"
+#include "layout.h"
 
 #if __has_include(<cupti_pmsampling.h>)
 #include <cupti.h>
@@ -21,19 +22,17 @@ _Static_assert(sizeof(struct cupti_availability) ==
 _Static_assert(sizeof(struct cupti_pm_enable) == CUpti_PmSampling_Enable_Params_STRUCT_SIZE, "");
 _Static_assert(sizeof(struct cupti_pm_object) == CUpti_PmSampling_Disable_Params_STRUCT_SIZE, "");
 
-#define SAME(ours, field, theirs, their_field) \
-	_Static_assert(offsetof(ours, field) == offsetof(theirs, their_field), #field)
-SAME(struct cupti_context, context, CUpti_PCSamplingEnableParams, ctx);
-SAME(struct cupti_chip, device, CUpti_Device_GetChipName_Params, deviceIndex);
-SAME(struct cupti_chip, name, CUpti_Device_GetChipName_Params, pChipName);
-SAME(struct cupti_availability, context, CUpti_Profiler_GetCounterAvailability_Params, ctx);
-SAME(struct cupti_availability, image_size, CUpti_Profiler_GetCounterAvailability_Params,
-     counterAvailabilityImageSize);
-SAME(struct cupti_availability, image, CUpti_Profiler_GetCounterAvailability_Params,
-     pCounterAvailabilityImage);
-SAME(struct cupti_pm_enable, device, CUpti_PmSampling_Enable_Params, deviceIndex);
-SAME(struct cupti_pm_enable, object, CUpti_PmSampling_Enable_Params, pPmSamplingObject);
-SAME(struct cupti_pm_object, object, CUpti_PmSampling_Disable_Params, pPmSamplingObject);
+SAME_FIELD(struct cupti_context, context, CUpti_PCSamplingEnableParams, ctx);
+SAME_FIELD(struct cupti_chip, device, CUpti_Device_GetChipName_Params, deviceIndex);
+SAME_FIELD(struct cupti_chip, name, CUpti_Device_GetChipName_Params, pChipName);
+SAME_FIELD(struct cupti_availability, context, CUpti_Profiler_GetCounterAvailability_Params, ctx);
+SAME_FIELD(struct cupti_availability, image_size, CUpti_Profiler_GetCounterAvailability_Params,
+	   counterAvailabilityImageSize);
+SAME_FIELD(struct cupti_availability, image, CUpti_Profiler_GetCounterAvailability_Params,
+	   pCounterAvailabilityImage);
+SAME_FIELD(struct cupti_pm_enable, device, CUpti_PmSampling_Enable_Params, deviceIndex);
+SAME_FIELD(struct cupti_pm_enable, object, CUpti_PmSampling_Enable_Params, pPmSamplingObject);
+SAME_FIELD(struct cupti_pm_object, object, CUpti_PmSampling_Disable_Params, pPmSamplingObject);
 _Static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == 10, "probe.c");
 
 Test(probe, numbers_have_the_names_that_cupti_gives_them)

@@ -2,7 +2,6 @@
  * that is set, and a day of eight cards that stays small. */
 #include <criterion/criterion.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "recording_bench.h"
 #include "store/recorder.h"
 #include "store/store.h"
 
@@ -21,31 +21,17 @@ static const int64_t S = 1000000000;
 /* 2026-11-30T07:59:50Z */
 static const int64_t START = 1796025590LL * 1000000000;
 
-static char dir[64];
+static struct temp_folder folder;
 
 /* In memory if that is to be had: a day syncs ten thousand times. */
 static void make_dir(void)
 {
-	(void)snprintf(dir, sizeof(dir), "/dev/shm/sonde-recorder-XXXXXX");
-	if (mkdtemp(dir))
-		return;
-	(void)snprintf(dir, sizeof(dir), "/tmp/sonde-recorder-XXXXXX");
-	cr_assert_not_null(mkdtemp(dir));
+	temp_make(&folder, "/dev/shm");
 }
 
 static void remove_dir(void)
 {
-	DIR *open_dir = opendir(dir);
-	struct dirent *entry;
-	char name[512];
-
-	while (open_dir && (entry = readdir(open_dir))) {
-		(void)snprintf(name, sizeof(name), "%s/%s", dir, entry->d_name);
-		(void)unlink(name);
-	}
-	if (open_dir)
-		(void)closedir(open_dir);
-	(void)rmdir(dir);
+	temp_remove(&folder);
 }
 
 static char told[4096];
@@ -63,7 +49,7 @@ static struct recorder *open_recorder(const char *host, int64_t keep_ns, int64_t
 {
 	struct recorder *recorder = NULL;
 	struct err err = { 0 };
-	const struct recorder_opts opts = { .dir = dir,
+	const struct recorder_opts opts = { .dir = folder.path,
 					    .host = host,
 					    .keep_ns = keep_ns,
 					    .keep_bytes = keep_bytes,
@@ -80,25 +66,6 @@ static double noise(void)
 {
 	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
 	return (double)(random_state >> 11) / 9007199254740992.0;
-}
-
-static void describe(struct session *session, int boards)
-{
-	uint32_t source = session_source(session, "nvml", "this machine");
-
-	session->sources.at[source].has_utc = true;
-	for (int i = 0; i < boards; i++) {
-		struct device device = { .scope = DEVICE_OF_SMI, .source = source, .ordinal = i };
-		struct lane lane = { .kind = LANE_BOARD,
-				     .source = source,
-				     .process = SESSION_NONE,
-				     .context = -1,
-				     .stream = -1,
-				     .tid = -1 };
-
-		lane.device = session_device(session, &device);
-		(void)session_lane(session, &lane);
-	}
 }
 
 /* What a loaded card says: everything moves, as sensors do. */
@@ -136,7 +103,7 @@ static bool snapshot(struct recorder *recorder, int boards, int64_t utc_ns, int6
 	if (!sink)
 		return false;
 	if (fresh)
-		describe(sink->session, boards);
+		describe_boards(sink->session, (uint32_t)boards);
 	for (int i = 0; ret >= 0 && i < boards; i++) {
 		struct sample sample;
 
@@ -154,7 +121,7 @@ static int64_t list(struct buf *names)
 	int64_t samples = 0;
 
 	buf_clear(names);
-	cr_assert_eq(recorder_list(dir, NULL, &files, NULL), 0);
+	cr_assert_eq(recorder_list(folder.path, NULL, &files, NULL), 0);
 	for (size_t i = 0; i < files.at.count; i++) {
 		OWN(store_closep) struct store *store = NULL;
 		struct err err = { 0 };
@@ -186,14 +153,15 @@ Test(recorder, a_second_one_on_the_directory_is_refused_with_the_pid, .init = ma
 {
 	OWN(recorder_closep) struct recorder *first = open_recorder("a", 0, 0, START);
 	struct recorder *second = NULL;
-	const struct recorder_opts opts = { .dir = dir, .host = "a" };
+	const struct recorder_opts opts = { .dir = folder.path, .host = "a" };
 	struct err err = { 0 };
 	char expected[160];
 
 	cr_assert_not_null(first);
 	cr_assert_eq(recorder_open(&opts, &second, &err), ERR_BUSY);
 	(void)snprintf(expected, sizeof(expected),
-		       "%s: another sonde monitor records there (pid %ld)", dir, (long)getpid());
+		       "%s: another sonde monitor records there (pid %ld)", folder.path,
+		       (long)getpid());
 	cr_assert_str_eq(err.line, expected);
 	cr_assert_null(second);
 }
@@ -231,7 +199,7 @@ static void put_file(const char *name, const char *text)
 	char path[256];
 	FILE *file;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder.path, name);
 	file = fopen(path, "we");
 	cr_assert_not_null(file);
 	(void)fputs(text, file);
@@ -242,7 +210,7 @@ static bool is_there(const char *name)
 {
 	char path[256];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder.path, name);
 	return access(path, F_OK) == 0;
 }
 
@@ -279,7 +247,7 @@ Test(recorder, size_removes_the_oldest_first, .init = make_dir, .fini = remove_d
 
 	for (int64_t t = 0; t < 10 * 3600; t += 60)
 		cr_assert(snapshot(recorder, 1, START + t * S, t * S));
-	cr_assert_eq(recorder_list(dir, "a", &files, NULL), 0);
+	cr_assert_eq(recorder_list(folder.path, "a", &files, NULL), 0);
 	for (size_t i = 0; i < files.at.count; i++)
 		bytes += files.at.at[i].bytes;
 	cr_assert_leq(bytes, 500 * 1024);
@@ -380,7 +348,7 @@ Test(recorder, a_day_of_eight_cards_is_below_20_MB_and_memory_does_not_grow, .in
 		cr_assert(snapshot(recorder, 8, START + t * S, t * S));
 	cr_assert_leq(mallinfo2().uordblks, early + 65536);
 	cr_assert_eq(recorder_finish(recorder, NULL), 0);
-	cr_assert_eq(recorder_list(dir, "a", &files, NULL), 0);
+	cr_assert_eq(recorder_list(folder.path, "a", &files, NULL), 0);
 	for (size_t i = 0; i < files.at.count; i++)
 		bytes += files.at.at[i].bytes;
 	bytes = bytes * 24 / 27;

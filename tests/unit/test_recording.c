@@ -7,46 +7,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recording_bench.h"
 #include "store/store.h"
 
-static char dir[] = "/tmp/sonde-recording-XXXXXX";
-static char path[64];
+static struct temp_folder folder;
+static char path[96];
 
 static void make_dir(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
-	(void)snprintf(path, sizeof(path), "%s/a.sonde", dir);
+	temp_make(&folder, "/tmp");
+	(void)snprintf(path, sizeof(path), "%s/a.sonde", folder.path);
 }
 
 static void remove_dir(void)
 {
-	static const char *const ends[] = { "", ".part", ".part-wal", ".part-shm" };
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		char name[96];
-
-		(void)snprintf(name, sizeof(name), "%s%s", path, ends[i]);
-		(void)unlink(name);
-	}
-	(void)rmdir(dir);
-}
-
-static void fill(struct session *session, uint32_t boards)
-{
-	uint32_t source = session_source(session, "nvml", "this machine");
-
-	for (uint32_t i = 0; i < boards; i++) {
-		struct device device = { .scope = DEVICE_OF_SMI, .source = source, .ordinal = i };
-		struct lane lane = { .kind = LANE_BOARD,
-				     .source = source,
-				     .process = SESSION_NONE,
-				     .context = -1,
-				     .stream = -1,
-				     .tid = -1 };
-
-		lane.device = session_device(session, &device);
-		(void)session_lane(session, &lane);
-	}
+	temp_remove(&folder);
 }
 
 /* `rounds` samples of each board from number `first` on, flushed each. */
@@ -112,7 +87,7 @@ Test(recording, what_is_flushed_in_pieces_comes_out_whole, .init = make_dir, .fi
 		struct err err = { 0 };
 
 		cr_assert_eq(store_create_recording(path, &store, &err), 0, "%s", err.line);
-		fill(store_session(store), 3);
+		describe_boards(store_session(store), 3);
 		cr_assert_eq(record(store, 3, 0, rounds[i], &err), 0, "%s", err.line);
 		cr_assert_eq(store_finish(store, &err), 0, "%s", err.line);
 		check(path, 3, rounds[i], false);
@@ -132,7 +107,7 @@ static void killed_after(int rounds)
 
 		if (store_create_recording(path, &store, &err) < 0)
 			_exit(1);
-		fill(store_session(store), 2);
+		describe_boards(store_session(store), 2);
 		if (record(store, 2, 0, rounds, &err) < 0)
 			_exit(1);
 		(void)raise(SIGKILL);
@@ -162,7 +137,7 @@ Test(recording, a_killed_writer_loses_nothing_that_was_flushed, .init = make_dir
 Test(recording, an_empty_part_is_removed_and_a_foreign_one_stays, .init = make_dir,
      .fini = remove_dir)
 {
-	char part[80];
+	char part[112];
 	struct err err = { 0 };
 	struct stat st;
 	FILE *file;
@@ -188,7 +163,7 @@ Test(recording, one_that_is_being_written_is_left_alone, .init = make_dir, .fini
 	struct err err = { 0 };
 
 	cr_assert_eq(store_create_recording(path, &store, &err), 0);
-	fill(store_session(store), 1);
+	describe_boards(store_session(store), 1);
 	cr_assert_eq(record(store, 1, 0, 3, &err), 0);
 	cr_assert_eq(store_recover(path, &err), ERR_BUSY);
 	cr_assert_eq(record(store, 1, 3, 3, &err), 0, "%s", err.line);
@@ -202,9 +177,9 @@ Test(recording, an_ordinary_profile_is_no_recording, .init = make_dir, .fini = r
 	struct err err = { 0 };
 
 	cr_assert_eq(store_create(path, &store, &err), 0);
-	fill(store_session(store), 1);
+	describe_boards(store_session(store), 1);
 	cr_assert_eq(record(store, 1, 0, 1, &err), 0);
 	cr_assert_eq(store_finish(store, &err), 0);
 	cr_assert_not(store_is_recording(path));
-	cr_assert_not(store_is_recording(dir));
+	cr_assert_not(store_is_recording(folder.path));
 }

@@ -9,14 +9,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "read/reader.h"
 #include "rules/rule.h"
 #include "store/store.h"
+#include "temp_folder.h"
 
 struct report {
-	char path[64];
+	struct temp_folder folder;
+	char path[96];
 	struct store *store;
 	struct facts *facts;
 	struct findings findings;
@@ -24,12 +25,11 @@ struct report {
 
 static void report_files(struct report *report, const char *const *files)
 {
-	char folder[] = "/tmp/sonde-rules-XXXXXX";
 	struct err err = { 0 };
 	uint32_t source;
 
-	cr_assert_not_null(mkdtemp(folder));
-	(void)snprintf(report->path, sizeof(report->path), "%s/a.sonde", folder);
+	temp_make(&report->folder, "/tmp");
+	(void)snprintf(report->path, sizeof(report->path), "%s/a.sonde", report->folder.path);
 	cr_assert_eq(store_create(report->path, &report->store, &err), 0, "%s", err.line);
 	for (; *files; files++) {
 		char path[4096];
@@ -50,9 +50,7 @@ static void report_done(struct report *report)
 	findings_done(&report->findings);
 	facts_free(report->facts);
 	store_close(report->store);
-	(void)unlink(report->path);
-	*strrchr(report->path, '/') = '\0';
-	(void)rmdir(report->path);
+	temp_remove(&report->folder);
 }
 
 #define FILES(...)                \

@@ -11,23 +11,21 @@
 
 #include "store/chunk.h"
 #include "store/store.h"
+#include "temp_folder.h"
 
-static char path[64];
+static struct temp_folder folder;
+static char path[96];
 
 static const char *temp_path(void)
 {
-	(void)snprintf(path, sizeof(path), "/tmp/sonde-store-XXXXXX");
-	cr_assert(mkdtemp(path));
-	(void)strcat(path, "/p.sonde");
+	temp_make(&folder, "/tmp");
+	(void)snprintf(path, sizeof(path), "%s/p.sonde", folder.path);
 	return path;
 }
 
 static void remove_temp(void)
 {
-	char command[128];
-
-	(void)snprintf(command, sizeof(command), "rm -rf '%.*s'", (int)(strlen(path) - 8), path);
-	cr_assert_eq(system(command), 0);
+	temp_remove(&folder);
 }
 
 static uint64_t random_state = 88172645463325252u;
@@ -348,7 +346,7 @@ Test(store, writers_that_race_leave_a_whole_profile, .fini = remove_temp)
 Test(store, what_a_killed_copy_left_goes_with_the_next_writer, .fini = remove_temp)
 {
 	OWN(store_closep) struct store *in = NULL;
-	char copy[80];
+	char copy[112];
 	int fd;
 
 	(void)snprintf(copy, sizeof(copy), "%s.part-copy", temp_path());
@@ -486,7 +484,7 @@ Test(store, a_cut_or_scribbled_file_gives_what_is_readable_or_one_line, .fini = 
 	cr_assert_eq(store_finish(in, NULL), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	for (int i = 0; i < 60; i++) {
-		char copy[80], command[256];
+		char copy[112], command[256];
 		OWN(store_closep) struct store *out = NULL;
 		struct err err = { 0 };
 		int64_t count;
