@@ -37,6 +37,14 @@ if(NVML_INCLUDE AND TARGET test_nvml_abi)
 	target_include_directories(test_nvml_abi SYSTEM PRIVATE ${NVML_INCLUDE})
 endif()
 
+# The same of CPython's.
+find_path(PYTHON_INCLUDE internal/pycore_frame.h PATHS /usr/include/python3.11
+	/usr/include/python3.12 /usr/include/python3.13)
+if(PYTHON_INCLUDE AND TARGET test_python_layout)
+	target_include_directories(test_python_layout SYSTEM PRIVATE ${PYTHON_INCLUDE}
+		${PYTHON_INCLUDE}/internal)
+endif()
+
 # tests/fuzz/fuzz_X.c defines LLVMFuzzerTestOneInput; without libFuzzer it
 # replays its corpus in tests/fuzz/corpus/X as a test.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)

@@ -44,8 +44,8 @@ static const struct opt run_opts[] = {
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
 	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
-		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt,sched,cpu; else "
-		      "cuda,nvtx,memory,sync,sched,cpu")),
+		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt,sched,cpu,python; else "
+		      "cuda,nvtx,memory,sync,sched,cpu,python")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
@@ -104,13 +104,14 @@ static int find_library(const struct run_args *args, char ret_path[PATH_MAX], st
 
 static const char *trace_list(const struct run_args *args)
 {
-	return args->trace ? args->trace : "cuda,nvtx,memory,sync,sched,cpu";
+	return args->trace ? args->trace : "cuda,nvtx,memory,sync,sched,cpu,python";
 }
 
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
-	static const char *const words[] = { "cuda",    "kernel", "nvtx", "memory", "sync",
-					     "unified", "queued", "osrt", "sched",  "cpu" };
+	static const char *const words[] = { "cuda",  "kernel",  "nvtx",   "memory",
+					     "sync",  "unified", "queued", "osrt",
+					     "sched", "cpu",     "python" };
 	const char *list = trace_list(args);
 	struct str rest = str_of(list);
 
@@ -123,7 +124,8 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		if (i == sizeof(words) / sizeof(words[0]))
 			return err_set(err, ERR_USAGE,
 				       "--trace: '%.*s' is none of cuda, kernel, nvtx, "
-				       "memory, sync, unified, queued, osrt, sched, cpu",
+				       "memory, sync, unified, queued, osrt, sched, cpu, "
+				       "python",
 				       (int)word.len, word.at);
 	}
 	buf_printf(out, "%s=%s", SEGMENT_OPTIONS_ENV, list);
@@ -257,6 +259,9 @@ static void tell(const struct run *run, const char *path)
 	line = threads_complaint(run->threads);
 	if (line)
 		fprintf(stderr, "sonde run: threads are only looked at: %s\n", line);
+	line = threads_python_complaint(run->threads);
+	if (line)
+		fprintf(stderr, "sonde run: Python functions are not read: %s\n", line);
 	if (status.unserved)
 		fprintf(stderr, "sonde run: %u processes found no room and were not recorded\n",
 			status.unserved);
@@ -369,6 +374,7 @@ static void watch_threads(struct run *run)
 	/* Where a sample stops to hold only a switch tells. */
 	if (run_host_has_word(list, "cpu"))
 		opts = (struct threads_opts){ .switches = true, .samples_hz = CPU_SAMPLES_HZ };
+	opts.python = run_host_has_word(list, "python");
 	run->threads = threads_new("", &opts, store_sink(run->store));
 }
 

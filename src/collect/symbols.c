@@ -21,6 +21,7 @@ static const uint64_t ASSEMBLY_BYTES = 4096;
 
 struct module {
 	char *path;
+	int type;             /* STT_FUNC, or STT_OBJECT: these in its place */
 	uint64_t base;        /* address of the first loaded byte, as the file counts */
 	Elf64_Sym *functions; /* by address */
 	size_t count;
@@ -84,7 +85,7 @@ static bool load_table(int file, const Elf64_Shdr *table, const Elf64_Shdr *name
 	for (size_t i = 0; i < module->count; i++) {
 		const Elf64_Sym *symbol = &module->functions[i];
 
-		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_value &&
+		if (ELF64_ST_TYPE(symbol->st_info) == module->type && symbol->st_value &&
 		    symbol->st_name < module->names_bytes)
 			module->functions[kept++] = *symbol;
 	}
@@ -143,10 +144,19 @@ static void load(int file, struct module *module)
 	free(sections);
 }
 
+static void load_path(struct module *module, const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (file < 0)
+		return;
+	load(file, module);
+	close(file);
+}
+
 static struct module *module_of(struct symbols *symbols, const char *path)
 {
 	struct module *module;
-	int file;
 
 	for (size_t i = 0; i < symbols->modules.count; i++) {
 		if (!strcmp(symbols->modules.at[i].path, path))
@@ -154,11 +164,8 @@ static struct module *module_of(struct symbols *symbols, const char *path)
 	}
 	module = VEC_ADD(&symbols->modules);
 	module->path = mem_text(path);
-	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (file >= 0) {
-		load(file, module);
-		close(file);
-	}
+	module->type = STT_FUNC;
+	load_path(module, path);
 	return module;
 }
 
@@ -183,6 +190,29 @@ const char *symbols_find(struct symbols *symbols, const char *path, uint64_t off
 	if (address - found->st_value >= (found->st_size ? found->st_size : ASSEMBLY_BYTES))
 		return NULL;
 	return module->names + found->st_name;
+}
+
+size_t symbols_objects(const char *path, const char *const *names, size_t count,
+		       uint64_t *ret_offset)
+{
+	struct module module = { .type = STT_OBJECT };
+	size_t found = 0;
+
+	memset(ret_offset, 0, count * sizeof(*ret_offset));
+	load_path(&module, path);
+	for (size_t i = 0; i < module.count; i++) {
+		const char *name = module.names + module.functions[i].st_name;
+
+		for (size_t k = 0; k < count; k++) {
+			if (ret_offset[k] || strcmp(name, names[k]) != 0)
+				continue;
+			ret_offset[k] = module.functions[i].st_value - module.base;
+			found++;
+		}
+	}
+	free(module.functions);
+	free(module.names);
+	return found;
 }
 
 char *symbols_plain(const char *name)

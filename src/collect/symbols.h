@@ -22,5 +22,10 @@ DEFINE_OWNED(symbols, symbols_free);
  * until symbols_free. */
 const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset);
 
+/* Where the file's variables `names` lie, from where it is loaded; 0 of those it lacks.
+ * How many it has. The file is read anew. */
+size_t symbols_objects(const char *path, const char *const *names, size_t count,
+		       uint64_t *ret_offset);
+
 /* A C++ name as its programmer wrote it, for free(); NULL: it is none. */
 char *symbols_plain(const char *name);

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "collect/perf_thread.h"
+#include "collect/python_thread.h"
 
 static const int64_t INTERVAL_NS = 20000000;
 /* Shorter waits are not asked what they wait for. */
@@ -35,13 +36,16 @@ struct watched {
 	int64_t seen_ns;
 	uint64_t ran_ns, queued_ns;
 	bool was_running;
-	struct perf_thread *perf; /* NULL: by looks */
+	struct perf_thread *perf;     /* NULL: by looks */
+	struct python_thread *python; /* NULL: none, or not asked for */
 };
 
-/* Names of functions, of one process. */
-struct named {
+/* What threads of one process share. */
+struct shared {
 	uint32_t process;
 	struct perf_stack *stack;
+	struct python *python; /* NULL: not found (yet), or refused */
+	bool refused;
 };
 
 struct threads {
@@ -49,10 +53,11 @@ struct threads {
 	struct threads_opts opts;
 	struct sink *sink;
 	int64_t due_ns, fed_ns;
-	uint32_t source;    /* of what perf lost; SESSION_NONE until it is used */
-	struct err refused; /* the first reason why there are only looks */
+	uint32_t source; /* of what perf lost; SESSION_NONE until it is used */
+	/* The first reason why there are only looks, why no Python functions. */
+	struct err refused, refused_python;
 	struct symbols *symbols;
-	VEC(struct named) named;
+	VEC(struct shared) shared;
 	size_t lanes_seen, processes_seen;
 	VEC(struct watched) watched;
 };
@@ -123,6 +128,8 @@ static void unwatch(struct watched *watched)
 	}
 	perf_thread_free(watched->perf);
 	watched->perf = NULL;
+	python_thread_free(watched->python);
+	watched->python = NULL;
 }
 
 void threads_free(struct threads *threads)
@@ -132,9 +139,11 @@ void threads_free(struct threads *threads)
 	for (size_t i = 0; i < threads->watched.count; i++)
 		unwatch(&threads->watched.at[i]);
 	VEC_DONE(&threads->watched);
-	for (size_t i = 0; i < threads->named.count; i++)
-		perf_stack_free(threads->named.at[i].stack);
-	VEC_DONE(&threads->named);
+	for (size_t i = 0; i < threads->shared.count; i++) {
+		perf_stack_free(threads->shared.at[i].stack);
+		python_close(threads->shared.at[i].python);
+	}
+	VEC_DONE(&threads->shared);
 	symbols_free(threads->symbols);
 	free(threads);
 }
@@ -187,21 +196,51 @@ static bool is_same(const struct threads *threads, const struct process *process
 	return rest && (!process->name || str_is(found, name));
 }
 
+static struct shared *shared_of(struct threads *threads, uint32_t process)
+{
+	struct shared *shared;
+
+	for (size_t i = 0; i < threads->shared.count; i++) {
+		if (threads->shared.at[i].process == process)
+			return &threads->shared.at[i];
+	}
+	shared = VEC_ADD(&threads->shared);
+	shared->process = process;
+	return shared;
+}
+
 static struct perf_stack *stack_of(struct threads *threads, uint32_t process)
 {
-	struct named *named;
+	struct shared *shared = shared_of(threads, process);
 
-	for (size_t i = 0; i < threads->named.count; i++) {
-		if (threads->named.at[i].process == process)
-			return threads->named.at[i].stack;
-	}
 	if (!threads->symbols)
 		threads->symbols = symbols_new();
-	named = VEC_ADD(&threads->named);
-	named->process = process;
-	named->stack = perf_stack_new(
-		threads->root, threads->sink->session->processes.at[process].pid, threads->symbols);
-	return named->stack;
+	if (!shared->stack)
+		shared->stack = perf_stack_new(threads->root,
+					       threads->sink->session->processes.at[process].pid,
+					       threads->symbols);
+	return shared->stack;
+}
+
+/* An interpreter can come later than the first thread: asked for with each. */
+static void watch_python(struct threads *threads, struct watched *watched)
+{
+	const struct session *session = threads->sink->session;
+	const struct lane *facts = &session->lanes.at[watched->lane];
+	struct shared *shared = shared_of(threads, facts->process);
+	struct err err = { 0 };
+
+	if (!threads->opts.python || shared->refused)
+		return;
+	if (!shared->python && python_open(threads->root, session->processes.at[facts->process].pid,
+					   &shared->python, &err) == ERR_UNSUPPORTED) {
+		shared->refused = true;
+		if (!threads->refused_python.code)
+			threads->refused_python = err;
+	}
+	if (shared->python)
+		watched->python =
+			python_thread_new(shared->python, facts->tid, watched->lane, threads->sink);
 }
 
 /* Switches and samples of the thread, where the kernel lets us. */
@@ -259,6 +298,7 @@ static void watch(struct threads *threads, uint32_t lane)
 	if (!session->lanes.at[lane].name)
 		session->lanes.at[lane].name = session_string(session, name.at, name.len);
 	watch_closely(threads, &watched);
+	watch_python(threads, &watched);
 	*VEC_ADD(&threads->watched) = watched;
 }
 
@@ -404,10 +444,15 @@ static int look_closely(struct threads *threads, struct watched *watched, int64_
 /* Take what the kernel recorded of it. 0: it has ended. */
 static int feed(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
 {
-	bool ended = perf_thread_ended(watched->perf);
-	int got = perf_thread_take(watched->perf, ended ? SIZE_MAX : RECORDS_MOST, err);
-	int64_t lost = perf_thread_lost(watched->perf);
+	int64_t lost;
+	bool ended;
+	int got;
 
+	if (!watched->perf)
+		return 1;
+	ended = perf_thread_ended(watched->perf);
+	got = perf_thread_take(watched->perf, ended ? SIZE_MAX : RECORDS_MOST, err);
+	lost = perf_thread_lost(watched->perf);
 	if (lost)
 		session_loss(threads->sink->session, threads->source, LOSS_dropped, lost);
 	if (got > 0)
@@ -420,11 +465,15 @@ static int feed(struct threads *threads, struct watched *watched, int64_t now_ns
 	return got < 0 ? got : 1;
 }
 
-static int feed_all(struct threads *threads, int64_t now_ns, struct err *err)
+/* As `each` says 0 of a thread it has ended, and is watched no more. */
+static int for_all(struct threads *threads,
+		   int (*each)(struct threads *threads, struct watched *watched, int64_t now_ns,
+			       struct err *err),
+		   int64_t now_ns, struct err *err)
 {
 	for (size_t i = 0; i < threads->watched.count;) {
 		struct watched *watched = &threads->watched.at[i];
-		int alive = watched->perf ? feed(threads, watched, now_ns, err) : 1;
+		int alive = each(threads, watched, now_ns, err);
 
 		if (alive < 0)
 			return alive;
@@ -435,8 +484,21 @@ static int feed_all(struct threads *threads, int64_t now_ns, struct err *err)
 		unwatch(watched);
 		*watched = threads->watched.at[--threads->watched.count];
 	}
-	threads->fed_ns = now_ns;
 	return 0;
+}
+
+/* By looks. 0: it has ended. */
+static int look(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
+{
+	if (watched->python && python_thread_look(watched->python, now_ns, err) < 0)
+		return err->code;
+	if (watched->perf)
+		return look_closely(threads, watched, now_ns, err) < 0 ? err->code : 1;
+	if (put(threads, watched, now_ns, err) < 0)
+		return err->code;
+	watched->state = state_of(threads, watched);
+	watched->seen_ns = now_ns;
+	return watched->state != 0;
 }
 
 int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
@@ -445,32 +507,16 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 
 	if (!threads)
 		return 0;
-	if (feed_all(threads, now_ns, err) < 0)
+	if (for_all(threads, feed, now_ns, err) < 0)
 		return err->code;
+	threads->fed_ns = now_ns;
 	if (now_ns < threads->due_ns)
 		return 0;
-	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	/* What is new is opened once: that is not what rests are for. */
 	watch_new(threads);
-	for (size_t i = 0; i < threads->watched.count;) {
-		struct watched *watched = &threads->watched.at[i];
-
-		if (watched->perf) {
-			if (look_closely(threads, watched, now_ns, err) < 0)
-				return err->code;
-			i++;
-			continue;
-		}
-		if (put(threads, watched, now_ns, err) < 0)
-			return err->code;
-		watched->state = state_of(threads, watched);
-		watched->seen_ns = now_ns;
-		if (watched->state) {
-			i++;
-			continue;
-		}
-		unwatch(watched);
-		*watched = threads->watched.at[--threads->watched.count];
-	}
+	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (for_all(threads, look, now_ns, err) < 0)
+		return err->code;
 	rest_ns = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) * REST;
 	threads->due_ns = now_ns + (rest_ns > INTERVAL_NS ? rest_ns : INTERVAL_NS);
 	return 0;
@@ -478,11 +524,13 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
-	if (threads && feed_all(threads, now_ns, err) < 0)
+	if (threads && for_all(threads, feed, now_ns, err) < 0)
 		return err->code;
 	for (size_t i = 0; threads && i < threads->watched.count; i++) {
 		struct watched *watched = &threads->watched.at[i];
 
+		if (watched->python && python_thread_finish(watched->python, now_ns, err) < 0)
+			return err->code;
 		if (watched->perf && perf_thread_settle(watched->perf, INT64_MAX, now_ns, err) < 0)
 			return err->code;
 		if (put(threads, watched, now_ns, err) < 0)
@@ -495,4 +543,9 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 const char *threads_complaint(const struct threads *threads)
 {
 	return threads && threads->refused.code ? threads->refused.line : NULL;
+}
+
+const char *threads_python_complaint(const struct threads *threads)
+{
+	return threads && threads->refused_python.code ? threads->refused_python.line : NULL;
 }

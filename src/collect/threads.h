@@ -11,6 +11,8 @@
  * in the thread's lane, from this look to the next: its start is what was seen,
  * the rest is what was not looked at.
  *
+ * Of threads that run Python the functions are read at the same rate (python.h).
+ *
  * Threads are those that the session has lanes for (they made calls), and the
  * first of each process. Looks get rarer where they would cost more than half a
  * percent of a core.
@@ -30,6 +32,7 @@ struct threads;
 
 struct threads_opts {
 	bool switches;  /* states from context switches, where the kernel lets us */
+	bool python;    /* the Python functions they run, where we may read them */
 	int samples_hz; /* with these, samples of where threads are on a core; 0: none */
 };
 
@@ -46,3 +49,5 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err);
 
 /* Why there are only looks, in one line; NULL: nothing was refused. */
 const char *threads_complaint(const struct threads *threads);
+/* Why no Python functions, in one line; NULL: they are there, or it is no Python. */
+const char *threads_python_complaint(const struct threads *threads);

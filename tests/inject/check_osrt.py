@@ -4,11 +4,13 @@ return the same, and what they waited in is in the profile.
 
     check_osrt.py SONDE HOST_DIR [CASE...]   as check.py
 """
+import glob
+import json
 import os
 import shutil
 import sys
 
-from check import HOSTS, Place, Skip, expect, host, main, same, setuid_copy
+from check import HOSTS, SONDE, Place, Skip, expect, host, main, same, setuid_copy
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python")
 ONLY = ("-t", "osrt")
@@ -223,6 +225,46 @@ def switches():
         at.close()
 
 
+def pythons():
+    """The interpreters of this machine: ours, and those of PATH and pyenv."""
+    found = [sys.executable]
+    for name in ("python3.11", "python3.12", "python3.13"):
+        found += [at for at in [shutil.which(name), *glob.glob(os.path.expanduser("~/.pyenv/versions/%s*/bin/%s" % (name[6:], name)))] if at]
+    return {os.path.realpath(at): at for at in found if os.path.basename(os.path.dirname(at)) != "shims"}.values()
+
+
+def python():
+    """Functions of a Python program that sleeps or burns between launches."""
+    at = Place()
+    read = 0
+    try:
+        for interpreter in pythons():
+            program = [interpreter, os.path.join(TOP, "loader.py")]
+            under = both(at, [*program, "sleep", "20"], ("-t", "cuda,python"))
+            if b"Python functions are not read" in under.stderr:
+                continue
+            read += 1
+            looks = at.number("select count(*) from python_stack")
+            expect(looks >= 5, "%d looks in 400 ms" % looks)
+            slept = at.number("select count(*) from python_stack where name like 'collate loader.py:%' and "
+                              "detail like 'stack=collate loader.py:% < Loader.__iter__ loader.py:% < main loader.py:%'")
+            expect(2 * slept >= looks, "collate in %d of %d" % (slept, looks))
+            both(at, [*program, "burn", "20"], ("-t", "cuda,sched,cpu,python"))
+            looks = at.number("select count(*) from python_stack")
+            burnt = at.number("select count(*) from python_stack where name like 'augment loader.py:%'")
+            expect(2 * burnt >= looks > 0, "augment in %d of %d" % (burnt, looks))
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            causes = [idle.get("python", "") for device in report["devices"] for idle in device["idle"]]
+            expect(any(name.startswith("augment loader.py:") for name in causes), "told: %s" % causes)
+        both(at, [sys.executable, os.path.join(TOP, "loader.py"), "sleep", "5"], ("-t", "cuda"))
+        expect(at.number("select count(*) from python_stack") == 0, "not asked for")
+        at.clean()
+        if not read:
+            raise Skip("no Python here that may be read")
+    finally:
+        at.close()
+
+
 def torch_ops():
     """The start-up module, with an invented torch: HERE/python/fake."""
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python")
@@ -247,6 +289,7 @@ CASES = {
     "torch_ops": torch_ops,
     "states": states,
     "switches": switches,
+    "python": python,
     "calls": calls,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,

@@ -1,0 +1,30 @@
+/*
+ * maps.h - which files a process has mapped where.
+ *
+ * All-zero is an empty list.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t base; /* where the file's first byte lies, or would */
+	bool is_code;
+	char *path; /* "" none: made as the program runs */
+};
+
+struct maps {
+	struct mapping *at; /* by start */
+	size_t count, room;
+};
+
+/* What /proc/PID/maps under `root` says now, in place of what `maps` holds; empty if it
+ * can't be read. */
+void maps_load(struct maps *maps, const char *root, int64_t pid);
+void maps_done(struct maps *maps);
+
+/* NULL: nothing is mapped there. */
+const struct mapping *maps_find(const struct maps *maps, uint64_t address);
