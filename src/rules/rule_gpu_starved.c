@@ -1,6 +1,7 @@
 #include "base/i18n.h"
 #include "base/units.h"
 #include "rules/tell.h"
+#include "rules/tell_thread.h"
 
 #include <string.h>
 
@@ -15,6 +16,15 @@ static const double STARVED_BAD_SHARE = 0.5;
  * enough of the span that mending it would show. */
 static const double LOADER_PART = 0.5;
 static const double LOADER_SHARE = 0.05;
+
+/* A thing that the thread did is named for what it covers: less than a twentieth
+ * of the time explains nothing of it. */
+static const double NAMED_PART = 0.05;
+
+/* Without a name that says loading: that many gaps must end in an upload, and for
+ * half of the steps there must be one. A loop does that when it fetches its batch. */
+static const int64_t UPLOADS_LEAST = 3;
+static const double UPLOADS_A_STEP = 0.5;
 
 struct starved {
 	struct judged judged;
@@ -37,11 +47,36 @@ static struct starved starved_of(const struct device_fact *device)
 			if (!starved.loader_ns)
 				starved.loader_name = during->name;
 			starved.loader_ns += during->ns;
-		} else if (!starved.other) {
+		} else if (!starved.other && (double)during->ns >= NAMED_PART * (double)idle->ns) {
 			starved.other = during;
 		}
 	}
 	return starved;
+}
+
+/* Steps of one process, where several were recorded: those of the first. */
+static double steps_each(const struct facts *facts)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->steps.step.count; i++)
+		count += facts->steps.step.at[i].source == facts->steps.step.at[0].source;
+	return (double)count;
+}
+
+/* Gaps end in an upload, step by step, and nothing says that the host did something
+ * else in them. */
+static bool likely_loading(const struct facts *facts, const struct starved *starved)
+{
+	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
+	const struct during *other = starved->other;
+	bool named = other && (other->kind != ACTIVITY_CALL && other->kind != ACTIVITY_UNKNOWN);
+
+	return share_of(idle->upload_ns, idle->ns) >= LOADER_PART &&
+	       share_of(idle->upload_ns, starved->judged.span_ns) >= LOADER_SHARE &&
+	       idle->upload_count >= UPLOADS_LEAST && facts->steps.step.count &&
+	       (double)idle->upload_count >= UPLOADS_A_STEP * steps_each(facts) &&
+	       !(named && share_of(other->ns, idle->ns) >= LOADER_PART);
 }
 
 /* With one worker that loads beside the rest of the step, the shorter of both
@@ -114,30 +149,109 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 		     _("py-spy record -o profile.svg --subprocesses -- python YOUR_SCRIPT"));
 }
 
+/* What to do about data that comes late, by what the thread waits for. */
+static void upload_advice(struct finding *finding, enum thread_wait wait)
+{
+	switch (wait) {
+	case THREAD_LOCK:
+	case THREAD_PIPE:
+		loader_advice(finding, "_MultiProcessingDataLoaderIter");
+		return;
+	case THREAD_STORAGE:
+		finding_advice(finding,
+			       _("Read ahead: worker processes, fewer and larger files, a local "
+				 "copy or the page cache instead of a network file system"));
+		break;
+	case THREAD_NO_CORE:
+		finding_advice(finding,
+			       _("More threads and workers want to run than there are cores: fewer "
+				 "workers, OMP_NUM_THREADS=1 in them, or more cores for the job "
+				 "(taskset -p, the container's CPU limit)"));
+		break;
+	default:
+		break;
+	}
+	loader_advice(finding, "");
+}
+
+/* The loader by its trace, not by its name. */
+static void tell_upload(const struct facts *facts, const struct rule *rule,
+			const struct device_fact *device, struct starved *starved,
+			struct findings *findings)
+{
+	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
+	double share = share_of(starved->ns, starved->judged.span_ns);
+	struct finding *finding = finding_add(
+		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
+	struct unit_text ns, upload_ns, text, count;
+
+	finding->title = _("The GPU waits for the host, likely for data");
+	finding->claim = finding_text(
+		findings,
+		_("%s had nothing queued for %s (%s of the span); %s of that, in %s gaps, ended "
+		  "with an upload: likely data loading.%s"),
+		tell_device(facts, findings, device->device), units_ns(&ns, starved->ns),
+		units_share(&text, share), units_ns(&upload_ns, idle->upload_ns),
+		units_count(&count, idle->upload_count), tell_thread(facts, idle, findings));
+	finding->grade = idle->thread_state || idle->python ? GRADE_MEDIUM : GRADE_LOW;
+	finding->runner_up = _("the host does something else before each upload");
+	finding_evidence(finding, "idle.host_late.upload_ns", (double)idle->upload_ns, "ns", "");
+	finding_evidence(finding, "idle.host_late.upload_count", (double)idle->upload_count,
+			 "count", "");
+	upload_advice(finding, thread_wait(facts, idle));
+	starved->loader_ns = idle->upload_ns;
+	loader_impact(facts, starved, finding);
+	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
+				"faster than the GPU's steps?"));
+	if (!idle->python)
+		finding_next(finding, _("py-spy record -o profile.svg --subprocesses -- python "
+					"YOUR_SCRIPT"));
+}
+
+static const char *host_claim(const struct facts *facts, const struct device_fact *device,
+			      const struct starved *starved, struct findings *findings)
+{
+	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
+	double share = share_of(starved->ns, starved->judged.span_ns);
+	const char *device_text = tell_device(facts, findings, device->device);
+	const char *thread = tell_thread(facts, idle, findings);
+	const struct during *other = starved->other;
+	struct unit_text ns, other_ns, text;
+
+	(void)units_ns(&ns, starved->ns);
+	(void)units_share(&text, share);
+	if (other && other->range)
+		return finding_text(findings,
+				    _("%s had nothing queued for %s (%s of the span); the "
+				      "launching thread was longest in %s inside %s (%s).%s"),
+				    device_text, ns.at, text.at, tell_name(facts, other->name),
+				    tell_name(facts, other->range), units_ns(&other_ns, other->ns),
+				    thread);
+	if (other)
+		return finding_text(findings,
+				    _("%s had nothing queued for %s (%s of the span); the "
+				      "launching thread was longest in %s (%s).%s"),
+				    device_text, ns.at, text.at, tell_name(facts, other->name),
+				    units_ns(&other_ns, other->ns), thread);
+	if (*thread)
+		return finding_text(findings, _("%s had nothing queued for %s (%s of the span).%s"),
+				    device_text, ns.at, text.at, thread);
+	return finding_text(findings,
+			    _("%s had nothing queued for %s (%s of the span); what the host did "
+			      "then is not in the recording."),
+			    device_text, ns.at, text.at);
+}
+
 static void tell_host(const struct facts *facts, const struct rule *rule,
 		      const struct device_fact *device, const struct starved *starved,
 		      struct findings *findings)
 {
+	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
 	double share = share_of(starved->ns, starved->judged.span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
-	const char *device_text = tell_device(facts, findings, device->device);
-	struct unit_text ns, other_ns, text;
 
-	if (starved->other)
-		finding->claim = finding_text(findings,
-					      _("%s had nothing queued for %s (%s of the span); "
-						"the launching thread was longest in %s (%s)."),
-					      device_text, units_ns(&ns, starved->ns),
-					      units_share(&text, share),
-					      tell_name(facts, starved->other->name),
-					      units_ns(&other_ns, starved->other->ns));
-	else
-		finding->claim = finding_text(findings,
-					      _("%s had nothing queued for %s (%s of the span); "
-						"what the host did then is not in the recording."),
-					      device_text, units_ns(&ns, starved->ns),
-					      units_share(&text, share));
+	finding->claim = host_claim(facts, device, starved, findings);
 	if (!starved->other)
 		finding_lose_grade(finding);
 	else
@@ -145,7 +259,8 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 				 tell_name(facts, starved->other->name));
 	finding_advice(finding, _("Move that work out of the launching thread or between launches: "
 				  "other threads or processes, asynchronously, or less often"));
-	if (starved->other && starved->other->kind == ACTIVITY_CALL)
+	if (starved->other && starved->other->kind == ACTIVITY_CALL &&
+	    thread_wait(facts, idle) == THREAD_UNKNOWN)
 		finding_advice(
 			finding,
 			_("A CUDA call that takes so long loads modules or makes a context "
@@ -178,6 +293,8 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (share_of(starved.loader_ns, starved.ns) >= LOADER_PART &&
 		    share_of(starved.loader_ns, starved.judged.span_ns) >= LOADER_SHARE)
 			tell_loader(facts, rule, device, &starved, findings);
+		else if (likely_loading(facts, &starved))
+			tell_upload(facts, rule, device, &starved, findings);
 		else
 			tell_host(facts, rule, device, &starved, findings);
 		finding = &findings->at.at[findings->at.count - 1];

@@ -1,6 +1,7 @@
 #include "base/i18n.h"
 #include "base/units.h"
 #include "rules/tell.h"
+#include "rules/tell_thread.h"
 
 /* Idle time between launches that came, but too slowly, as a share of the span.
  * The same share as for a starved GPU: doc/rules/launch_bound.md */
@@ -60,11 +61,11 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding->claim = finding_text(
 		findings,
 		_("%s ran dry between launches for %s (%s of the span): %s kernels with a median "
-		  "of %s, while a launch comes every %s."),
+		  "of %s, while a launch comes every %s.%s"),
 		tell_device(facts, findings, device->device), units_ns(&ns, idle_ns),
 		units_share(&percent, share), units_count(&count, judged.kernel_count),
-		units_ns(&median, device->kernel_p50_ns),
-		units_ns(&gap, device->launch_gap_p50_ns));
+		units_ns(&median, device->kernel_p50_ns), units_ns(&gap, device->launch_gap_p50_ns),
+		tell_thread(facts, &judged.idle[IDLE_LAUNCH_RATE], findings));
 	finding->coverage = device->coverage;
 	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, judged.span_ns);
 	evidence(facts, findings, device, &judged, finding);

@@ -362,6 +362,101 @@ Test(step_outliers, need_five_steps_and_a_hundredth_of_the_time)
 	}
 }
 
+/* A starved second of which `upload_ms` end with an upload, in four steps. */
+static struct device_fact *uploads(struct rule_bench *bench, int64_t upload_ms, int64_t count)
+{
+	struct device_fact *fact = timeline(bench, IDLE_HOST_LATE, 600);
+
+	fact->idle[IDLE_HOST_LATE].upload_ns = upload_ms * MS;
+	fact->idle[IDLE_HOST_LATE].upload_count = count;
+	for (int i = 0; i < 4; i++)
+		(void)VEC_ADD(&bench->facts.steps.step);
+	return fact;
+}
+
+static bool is_likely_data(struct rule_bench *bench)
+{
+	cr_assert_eq(found_by(bench, &rule_gpu_starved), 1);
+	return first(bench)->title && strstr(first(bench)->title, "likely for data");
+}
+
+Test(gpu_starved, a_loader_without_a_name_is_told_by_the_uploads_after_it)
+{
+	struct rule_bench bench = { 0 };
+	struct idle_fact *idle = uploads(&bench, 301, 3)->idle;
+
+	cr_assert(is_likely_data(&bench));
+	cr_assert_eq(first(&bench)->grade, GRADE_LOW);
+	cr_assert_not_null(first(&bench)->runner_up);
+	idle->upload_ns = 299 * MS;
+	cr_assert(!is_likely_data(&bench));
+	idle->upload_ns = 301 * MS;
+	idle->upload_count = 2;
+	cr_assert(!is_likely_data(&bench));
+	idle->upload_count = 3;
+	/* Half of the steps and more must have one. */
+	for (int i = 0; i < 3; i++)
+		(void)VEC_ADD(&bench.facts.steps.step);
+	cr_assert(!is_likely_data(&bench));
+	idle->upload_count = 4;
+	cr_assert(is_likely_data(&bench));
+	/* Something else is known to fill the time. */
+	during(&bench, "checkpoint", PHASE_OTHER, 301);
+	cr_assert(!is_likely_data(&bench));
+	cr_assert_says(first(&bench)->claim, "checkpoint");
+	idle->during.at[0].ns = 299 * MS;
+	cr_assert(is_likely_data(&bench));
+	bench_done(&bench);
+}
+
+Test(gpu_starved, what_the_thread_waits_for_decides_the_advice)
+{
+	static const struct {
+		const char *state, *claim, *advice;
+	} cases[] = {
+		{ "waiting: futex",
+		  "waited for another thread or process (waiting: futex, in 9 of 10",
+		  "num_workers towards" },
+		{ "waiting: poll", "for a pipe or socket", "num_workers towards" },
+		{ "uninterruptible: pread", "for storage", "Read ahead" },
+		{ "runnable", "no core was free", "fewer workers" },
+		{ "running", "it did something itself", "num_workers=4" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct rule_bench bench = { 0 };
+		struct idle_fact *idle = uploads(&bench, 500, 4)->idle;
+
+		idle->thread_state = bench_text(&bench, cases[i].state);
+		idle->thread_looks = 10;
+		idle->thread_state_looks = 9;
+		idle->python = bench_text(&bench, "collate data.py:41");
+		idle->python_looks = 10;
+		idle->python_function_looks = 8;
+		cr_assert(is_likely_data(&bench));
+		cr_assert_eq(first(&bench)->grade, GRADE_MEDIUM);
+		cr_assert_says(first(&bench)->claim, cases[i].claim);
+		cr_assert_says(first(&bench)->claim, "collate data.py:41 in 8 of 10 looks");
+		cr_assert_says(first(&bench)->advice.at[0], cases[i].advice);
+		bench_done(&bench);
+	}
+}
+
+Test(gpu_starved, a_call_of_a_moment_is_not_what_the_host_did)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 600);
+
+	during(&bench, "cudaStreamIsCapturing", PHASE_OTHER, 29);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_says(first(&bench)->claim, "not in the recording");
+	fact->idle[IDLE_HOST_LATE].during.at[0].ns = 31 * MS;
+	fact->idle[IDLE_HOST_LATE].during.at[0].range = bench_text(&bench, "validate");
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_says(first(&bench)->claim, "cudaStreamIsCapturing inside validate");
+	bench_done(&bench);
+}
+
 Test(collective_wait, is_a_suspicion_until_ranks_are_compared)
 {
 	struct rule_bench bench = { 0 };
