@@ -100,6 +100,43 @@ static double read_samples(const struct metric_table *table, double values[REASO
 	return sum > 0 ? sum : read_form(table, before, "", true, values);
 }
 
+/* Of fewer samples the spread of a count is not that of the normal distribution on
+ * which the next rests. */
+static const double TOP_SAMPLES = 30;
+/* Two counts differ by more than chance with 99 % certainty: z = 2.576 standard
+ * deviations of their difference, whose variance is their sum (Poisson). */
+static const double TOP_LEAD_SQUARED = 2.576 * 2.576;
+
+const char *stall_top(const struct metric_table *table, double *ret_samples, double *ret_all)
+{
+	static const char before[] = "smsp__pcsamp_warps_issue_stalled_";
+	const char *top = NULL;
+	double values[REASON_COUNT], most, next = 0, issued, ready;
+	double all = read_form(table, before, "", true, values);
+
+	issued = metric_find_value(table, "smsp__pcsamp_warps_issue_stalled_selected");
+	ready = metric_find_value(table, "smsp__pcsamp_warps_issue_stalled_not_selected");
+	most = ready >= 0 ? ready : 0;
+	if (most > 0)
+		top = "not_selected";
+	all = (all >= 0 ? all : 0) + most + (issued >= 0 ? issued : 0);
+	for (size_t i = 0; i < REASON_COUNT; i++) {
+		if (values[i] > most) {
+			next = most;
+			most = values[i];
+			top = REASONS[i].counter;
+		} else if (values[i] > next) {
+			next = values[i];
+		}
+	}
+	*ret_samples = most;
+	*ret_all = all;
+	return all >= TOP_SAMPLES &&
+			       (most - next) * (most - next) >= TOP_LEAD_SQUARED * (most + next)
+		       ? top
+		       : NULL;
+}
+
 static double read_counters(const struct metric_table *table, double values[REASON_COUNT])
 {
 	static const struct {

@@ -409,6 +409,10 @@ struct kernel_fact {
 	VEC(struct stall_share) stalls; /* largest first */
 	int64_t stall_samples;          /* PC samples behind them; 0: counters */
 	bool few_stalls;                /* too few to rest anything on */
+	/* The reason that most PC samples name, "not_selected" among them: it was ready and
+	 * another warp went first. NULL: none leads by more than chance. */
+	const char *top_stall;
+	int64_t top_samples, pc_samples; /* of that reason; of all, issued or not */
 };
 
 struct op_fact {

@@ -160,7 +160,8 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 	const struct session *session = facts->session;
 	struct metric_table table = { 0 };
 	struct stall_list stalls = { 0 };
-	double issue;
+	double issue, top_samples, all;
+	const char *top;
 
 	for (size_t i = 0; i < count; i++) {
 		if (i && at[i].reason == at[i - 1].reason)
@@ -172,6 +173,7 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 	metric_table_sort(&table);
 	stall_list_read(&table, &stalls);
 	issue = issue_share(&table);
+	top = stall_top(&table, &top_samples, &all);
 	for (size_t i = 0; i < facts->kernels.count && isfinite(stalls.samples); i++) {
 		struct kernel_fact *kernel = &facts->kernels.at[i];
 
@@ -183,6 +185,9 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 			*VEC_ADD(&kernel->stalls) = stalls.at.at[k];
 		kernel->stall_samples = (int64_t)stalls.samples;
 		kernel->few_stalls = stalls.few;
+		kernel->top_stall = top;
+		kernel->top_samples = (int64_t)top_samples;
+		kernel->pc_samples = (int64_t)all;
 		judge(facts, kernel, &stalls, issue);
 	}
 	stall_list_done(&stalls);

@@ -158,6 +158,13 @@ void present_json_kernel(const struct facts *facts, const struct kernel_fact *ke
 		json_end(json);
 		put_i64_unless(json, "stall_samples", kernel->stall_samples, 0);
 	}
+	if (kernel->pc_samples) {
+		json_i64(json, "pc_samples", kernel->pc_samples);
+		if (kernel->top_stall) {
+			json_text(json, "top_stall", kernel->top_stall);
+			json_i64(json, "top_stall_samples", kernel->top_samples);
+		}
+	}
 	if (kernel->has_counters)
 		put_counters(kernel, json);
 	json_end(json);

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/units.h"
 #include "present/short_name.h"
+#include "present/source_devices.h"
 
 /* Kernels of one short name: all instances of a template, all grids. */
 struct group {
@@ -17,9 +18,11 @@ struct group {
 	size_t keys;
 	enum bound_class bound;
 	bool collective, mixed_bound, has_bound;
-	const char *group;               /* of the bound: "memory", "fma" */
-	const struct stall_share *stall; /* the largest, of the instance with most time */
-	int64_t stall_ns;                /* that time */
+	const char *group;     /* of the bound: "memory", "fma" */
+	const char *stall;     /* that leads, of the instance with most time */
+	int64_t stall_samples; /* of that reason */
+	int64_t pc_samples;    /* of all reasons, of the same instance */
+	int64_t stall_ns;      /* that time */
 };
 
 struct groups {
@@ -45,8 +48,10 @@ static void add_to_group(struct group *group, const struct kernel_fact *kernel)
 	group->count += kernel->count;
 	group->sum_ns += kernel->sum_ns;
 	group->collective = group->collective || kernel->collective;
-	if (kernel->stalls.count && !kernel->few_stalls && kernel->sum_ns >= group->stall_ns) {
-		group->stall = &kernel->stalls.at[0];
+	if (kernel->pc_samples && kernel->sum_ns >= group->stall_ns) {
+		group->stall = kernel->top_stall;
+		group->stall_samples = kernel->top_samples;
+		group->pc_samples = kernel->pc_samples;
 		group->stall_ns = kernel->sum_ns;
 	}
 	if (kernel->has_bound) {
@@ -101,7 +106,7 @@ static const struct column KERNEL_COLUMNS[] = {
 	{ N_("share"), true, false, 0 },      { N_("calls"), true, false, 0 },
 	{ N_("mean"), true, false, 1 },       { N_("shortest"), true, false, 3 },
 	{ N_("longest"), true, false, 2 },    { N_("bound"), false, false, 1 },
-	{ N_("top stall"), false, false, 1 },
+	{ N_("top stall"), false, false, 1 }, { N_("PC samples"), true, false, 2 },
 };
 
 /* A verdict on a small part of the instances is none on all. */
@@ -131,13 +136,39 @@ static const char *stall_cell(struct page *page, const struct group *group)
 
 	if (!group->stall)
 		return NULL;
-	return page_printf(page, "%s %s", group->stall->reason,
-			   units_share(&share, group->stall->share));
+	return page_printf(
+		page, "%s %s", group->stall,
+		units_share(&share, (double)group->stall_samples / (double)group->pc_samples));
+}
+
+/* Whether there are stall reasons, and what they rest on. */
+static void stall_remark(struct page *page, const struct facts *facts, const struct groups *groups)
+{
+	const char *state =
+		session_text(facts->session, profile_env(facts->session, "pc_sampling"));
+	size_t sampled = 0;
+
+	for (size_t i = 0; i < groups->all.count; i++)
+		sampled += groups->all.at[i].pc_samples > 0;
+	if (sampled)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  _("Stall reasons are shares of a kernel's PC samples; none is named of "
+			    "fewer than 30, nor where the next may lead by chance (1 in 100)."));
+	else if (!strcmp(state, "off") && groups->all.count)
+		page_wrap(
+			page, INK_PLAIN, "", 2, INK_DIM,
+			_("Why warps stall is not recorded: PC sampling is off unless asked for, "
+			  "as it costs each launch about a microsecond (a fifth of a program that "
+			  "launches much). With it: sonde run --pc-sampling on -- COMMAND"));
+	else if (!strcmp(state, "on") && groups->all.count)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  _("PC sampling was asked for and brought no sample: what the recording "
+			    "lacks says why, or no kernel ran long enough for one (--pc-period)."));
 }
 
 void text_kernels(struct page *page, const struct facts *facts)
 {
-	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 9 };
+	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 10 };
 	int64_t sum_ns = 0, rest_ns = 0;
 	struct groups groups = { 0 };
 
@@ -162,6 +193,7 @@ void text_kernels(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_ns(page, group->max_ns));
 		table_cell(&table, bound_cell(page, group));
 		table_cell(&table, stall_cell(page, group));
+		table_cell(&table, group->pc_samples ? cell_count(page, group->pc_samples) : NULL);
 	}
 	if (groups.all.count) {
 		struct unit_text sum;
@@ -174,6 +206,7 @@ void text_kernels(struct page *page, const struct facts *facts)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
 			  page_printf(page, _("and %d more: %s"), (int)groups.all.count - page->top,
 				      cell_ns(page, rest_ns)));
+	stall_remark(page, facts, &groups);
 	VEC_DONE(&groups.all);
 }
 

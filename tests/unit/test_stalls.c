@@ -186,3 +186,82 @@ Test(stalls, sums_agree_with_plain_addition)
 	cr_assert_eq(kernel->stall_samples, all);
 	trace_done(&trace);
 }
+
+Test(stalls, not_selected_may_lead_as_ncu_counts_it)
+{
+	struct trace trace = trace_of_kernel();
+	const struct kernel_fact *kernel;
+
+	stall(&trace, "some_kernel", "not_selected", 600, 0);
+	stall(&trace, "some_kernel", "selected", 200, 0);
+	stall(&trace, "some_kernel", "wait", 200, 150);
+	kernel = kernel_of(&trace);
+	cr_assert_str_eq(kernel->top_stall, "not_selected");
+	cr_assert_eq(kernel->top_samples, 600);
+	cr_assert_eq(kernel->pc_samples, 1000);
+	/* The shares that verdicts rest on are of what was not issued, as before. */
+	cr_assert_str_eq(kernel->stalls.at[0].reason, "wait");
+	trace_done(&trace);
+}
+
+Test(stalls, a_lead_within_chance_is_none)
+{
+	static const struct {
+		int64_t first, second;
+		bool told;
+	} cases[] = {
+		{ 29, 0, false },  { 30, 0, true },      { 60, 30, true },
+		{ 57, 33, false }, { 5500, 5000, true }, { 5200, 5000, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct trace trace = trace_of_kernel();
+		const struct kernel_fact *kernel;
+
+		stall(&trace, "some_kernel", "barrier", cases[i].first, cases[i].first);
+		if (cases[i].second)
+			stall(&trace, "some_kernel", "wait", cases[i].second, cases[i].second);
+		kernel = kernel_of(&trace);
+		cr_assert_eq(kernel->top_stall != NULL, cases[i].told, "case %zu", i);
+		cr_assert_eq(kernel->pc_samples, cases[i].first + cases[i].second);
+		trace_done(&trace);
+	}
+}
+
+/* Samples drawn at random from known shares: what is told is right, but for one
+ * time in a hundred. */
+Test(stalls, the_leader_that_is_told_leads_in_truth)
+{
+	static const char *const reasons[] = { "wait", "barrier", "long_scoreboard",
+					       "not_selected" };
+	static const int64_t parts[] = { 36, 32, 20, 12 }; /* of 100 */
+	uint64_t state = 17;
+	int told = 0, wrong = 0;
+
+	for (int round = 0; round < 500; round++) {
+		struct trace trace = trace_of_kernel();
+		int64_t counts[4] = { 0 };
+		const struct kernel_fact *kernel;
+
+		for (int i = 0; i < 20 + 4 * round; i++) {
+			int64_t dice;
+			int at = 0;
+
+			state = state * 6364136223846793005u + 1442695040888963407u;
+			dice = (int64_t)(state >> 33) % 100;
+			while (dice >= parts[at])
+				dice -= parts[at++];
+			counts[at]++;
+		}
+		for (int i = 0; i < 4; i++)
+			stall(&trace, "some_kernel", reasons[i], counts[i], counts[i] / 2);
+		kernel = kernel_of(&trace);
+		if (kernel->top_stall) {
+			told++;
+			wrong += strcmp(kernel->top_stall, "wait") != 0;
+		}
+		trace_done(&trace);
+	}
+	cr_assert_gt(told, 50, "%d", told);
+	cr_assert_leq(100 * wrong, told, "%d of %d", wrong, told);
+}
