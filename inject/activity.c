@@ -102,6 +102,7 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 {
 	uint64_t last_pointer = 0, count = 0;
 	uint32_t last_text = 0, bytes;
+	bool timed = inject->trace >> TRACE_PC & 1;
 
 	for (size_t at = 0; at + 8 <= valid; at += bytes, count++) {
 		uint32_t kind = *(uint32_t *)(void *)(buffer + at);
@@ -119,6 +120,9 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 							    (const char *)(uintptr_t)last_pointer);
 			}
 			kernel->name = last_text;
+		} else if (timed && (kind == CUPTI_KIND_RUNTIME || kind == CUPTI_KIND_DRIVER) &&
+			   at + sizeof(struct cupti_api) <= valid) {
+			pc_launched(inject, (const struct cupti_api *)(const void *)(buffer + at));
 		} else if (kind == CUPTI_KIND_DEVICE && at + sizeof(struct cupti_device) <= valid) {
 			struct cupti_device *device = (struct cupti_device *)(void *)(buffer + at);
 
@@ -322,5 +326,6 @@ int activity_start(struct inject *inject)
 		gate(inject, false);
 	else
 		activity_enable(inject);
+	pc_govern_start(inject);
 	return 0;
 }

@@ -67,13 +67,40 @@ struct cupti_calls {
 #undef X
 };
 
-enum { PC_CONTEXTS_MAX = 64 };
-enum { OBJECT_CBIDS = 2000 }; /* callbacks of a domain, at most */
+enum { PC_CONTEXTS_MAX = 64, PC_TOGGLES = 16, PC_BUCKETS = 256 };
+enum { CALLS_MAX = 2048 }; /* callback numbers of a domain, at most */
 
 /* What call stacks are taken for: each has a share of its own. */
 enum site_of { SITE_MEMORY, SITE_OBJECT, SITE_COUNT };
 
 struct pc_context; /* pcsamp.c */
+
+struct pc_toggle {
+	_Atomic uint64_t ns;
+	bool on;
+};
+
+/* How long calls that launch took: buckets of 64 ns, 16 of them to each doubling. */
+struct pc_times {
+	_Atomic uint64_t count;
+	_Atomic uint32_t bucket[PC_BUCKETS];
+};
+
+/* PC sampling: pcsamp.c does it, pcgovern.c says when. */
+struct pc {
+	struct pc_context *_Atomic contexts[PC_CONTEXTS_MAX];
+	_Atomic bool on;        /* contexts sample from when they begin */
+	uint32_t period, phase; /* 2^period cycles, 0: not yet known */
+	uint32_t restarts, cost_permille, dear;
+	bool probed, overrun;
+	int64_t launch_ns; /* that sampling adds to each */
+	uint64_t since_ns, looked_ns;
+	_Atomic uint64_t samples, dropped; /* so far; and when last looked at: */
+	uint64_t samples_looked, dropped_looked, launches_looked;
+	_Atomic uint32_t toggles; /* so far; the last of them: */
+	struct pc_toggle toggle[PC_TOGGLES];
+	struct pc_times times[2][2]; /* sampling off and on; driver's and runtime's calls */
+};
 
 /* Why our thread keeps away from CUPTI. */
 enum leaving { STAYING, LEAVING_YIELDED, LEAVING_EXIT };
@@ -100,9 +127,10 @@ struct inject {
 	_Atomic uint32_t stacks[SITE_COUNT]; /* taken so far */
 	uint32_t pc_period;                  /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
-	uint8_t object_calls[2][OBJECT_CBIDS]; /* object.c: of driver and runtime */
+	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
-	struct pc_context *_Atomic pc[PC_CONTEXTS_MAX];
+	uint8_t launches[2][CALLS_MAX / 8]; /* bits: calls of driver and runtime that launch */
+	struct pc pc;
 };
 
 extern struct inject *inject_state __attribute__((visibility("hidden")));
@@ -158,7 +186,17 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 /* pcsamp.c */
 void pc_context_created(struct inject *inject, void *context);   /* [setup] in a callback */
 void pc_context_destroyed(struct inject *inject, void *context); /* [setup] in a callback */
-void pc_drain(struct inject *inject);                            /* [thread] */
+void pc_drain(struct inject *inject); /* [thread]; [final]: for the last time */
+/* [thread] All contexts off or on; off and on again. */
+void pc_switch(struct inject *inject, bool on, enum pc_why why);
+void pc_restart(struct inject *inject, enum pc_why why);
+
+/* pcgovern.c */
+void pc_govern(struct inject *inject);       /* [thread] at each tick */
+void pc_govern_start(struct inject *inject); /* [setup] */
+bool pc_govern_begin(struct inject *inject); /* [setup] in a callback: sample from the start? */
+/* [hot] A record of a call, if it is one that launches. */
+void pc_launched(struct inject *inject, const struct cupti_api *api);
 
 /* site.c [setup] */
 void site_prepare(struct inject *inject);

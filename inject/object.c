@@ -56,7 +56,7 @@ bool object_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 {
 	uint8_t call = call_named(name);
 
-	if (!call || cbid >= OBJECT_CBIDS)
+	if (!call || cbid >= CALLS_MAX)
 		return false;
 	inject->object_calls[domain - CUPTI_DOMAIN_DRIVER][cbid] = call;
 	return true;
@@ -67,7 +67,7 @@ bool object_called(struct inject *inject, struct segment *segment, uint32_t doma
 		   const struct cupti_callback *call)
 {
 	uint8_t at =
-		cbid < OBJECT_CBIDS ? inject->object_calls[domain - CUPTI_DOMAIN_DRIVER][cbid] : 0;
+		cbid < CALLS_MAX ? inject->object_calls[domain - CUPTI_DOMAIN_DRIVER][cbid] : 0;
 	const struct object_call *what = at ? &CALLS[at - 1] : NULL;
 	const uintptr_t *parameters = call->params;
 	struct segment_slot *slot;

@@ -3,9 +3,13 @@
  * why it did not issue.
  *
  * One pc_context for each CUDA context, made in its CREATED callback. Our
- * thread drains once a second; the last samples come with Disable, which
- * writes into the buffer given at configuration, in the DESTROY_STARTING
- * callback or at exit. CUPTI's GetData wants a buffer other than that one.
+ * thread drains once a second and switches sampling off and on (pcgovern.c says
+ * when); the last samples come with Disable, which writes into the buffer given
+ * at configuration, by the thread, in the DESTROY_STARTING callback or at exit.
+ * CUPTI's GetData wants a buffer other than that one.
+ *
+ * A context whose hardware buffer ran over (OUT_OF_MEMORY) gives no more samples
+ * until it is disabled, enabled and configured again.
  *
  * `busy` keeps the thread, the callback and the exit out of each other's way;
  * who cannot get it within a bounded time gives up and the samples are lost,
@@ -29,7 +33,6 @@ enum {
  * period: at CUPTI's own, about 2^13 cycles, a full H200 makes 12 million samples
  * a second and overflows this; 2^20 makes 240,000. */
 static const uint64_t HARDWARE_BYTES = 128 << 20;
-static const uint32_t PERIOD = 20;
 static const uint64_t SCRATCH_BYTES = 4 << 20;
 
 struct pc_buffer {
@@ -42,9 +45,9 @@ struct pc_context {
 	void *context;
 	uint32_t id, device;
 	_Atomic bool busy;
-	bool named; /* the stall reasons are in the ring */
+	bool on;
+	bool overrun; /* gives nothing until it is started anew */
 	size_t reasons;
-	uint64_t total, dropped, other; /* as CUPTI last reported */
 	struct pc_buffer configured, drain;
 };
 
@@ -76,13 +79,33 @@ static bool buffer_new(struct pc_buffer *buffer, size_t reasons)
 	return true;
 }
 
-static void pc_free(struct pc_context *pc)
+static void buffer_free(struct pc_buffer *buffer)
 {
-	free(pc->configured.pcs);
-	free(pc->configured.stalls);
-	free(pc->drain.pcs);
-	free(pc->drain.stalls);
-	free(pc);
+	free(buffer->pcs);
+	free(buffer->stalls);
+	*buffer = (struct pc_buffer){ 0 };
+}
+
+static void buffers_free(struct pc_context *pc)
+{
+	buffer_free(&pc->configured);
+	buffer_free(&pc->drain);
+}
+
+/* Sampling of the context begins or ends. */
+static void tell(struct inject *inject, const struct pc_context *pc, enum pc_why why)
+{
+	struct segment_slot *slot = slot_take(atomic_load(&inject->segment));
+
+	if (!slot)
+		return;
+	slot->value = pc->on;
+	slot->b = why;
+	slot->x[0] = pc->id;
+	slot->x[1] = inject->pc.period;
+	slot->x[2] = inject->pc.cost_permille;
+	slot->x[4] = pc->device;
+	slot_commit(slot, SLOT_PC_WINDOW);
 }
 
 /* Samples of one buffer into the ring. */
@@ -118,6 +141,8 @@ static void put(struct inject *inject, struct pc_context *pc, struct pc_buffer *
 	if (buffer->data.total || buffer->data.dropped) {
 		struct segment_slot *slot = slot_take(segment);
 
+		inject->pc.samples += buffer->data.total;
+		inject->pc.dropped += buffer->data.dropped;
 		atomic_fetch_add(&segment->counts.pc_samples, buffer->data.total);
 		atomic_fetch_add(&segment->counts.pc_dropped, buffer->data.dropped);
 		if (slot) {
@@ -194,8 +219,7 @@ static uint32_t configure(struct inject *inject, struct pc_context *pc)
 		{ .attribute = CUPTI_PC_HARDWARE_BYTES,
 		  .value.size =
 			  inject->pc_hardware_bytes ? inject->pc_hardware_bytes : HARDWARE_BYTES },
-		{ .attribute = CUPTI_PC_PERIOD,
-		  .value.u32 = inject->pc_period ? inject->pc_period : PERIOD },
+		{ .attribute = CUPTI_PC_PERIOD, .value.u32 = inject->pc.period },
 	};
 
 	params.u.count = sizeof(settings) / sizeof(settings[0]);
@@ -213,41 +237,30 @@ static bool pc_possible(const struct inject *inject)
 	       atomic_load(&inject->segment)->cupti_version >= PC_VERSION_MIN;
 }
 
-/* [setup] */
-void pc_context_created(struct inject *inject, void *context)
+/* `busy` is ours. The result of the call that failed; 0: it samples. */
+static uint32_t start(struct inject *inject, struct pc_context *pc, enum pc_why why)
 {
-	struct pc_context *pc = pc_possible(inject) ? calloc(1, sizeof(*pc)) : NULL;
-	struct cupti_pc_params params;
-	uint32_t result;
+	struct cupti_pc_params params = params_of(pc, BYTES_PLAIN);
+	uint32_t result = inject->cupti.cuptiPCSamplingEnable(&params);
 
-	if (!pc)
-		return;
-	pc->context = context;
-	if (inject->cupti.cuptiGetContextId)
-		(void)inject->cupti.cuptiGetContextId(context, &pc->id);
-	if (inject->cupti.cuptiGetDeviceId)
-		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
-	params = params_of(pc, BYTES_PLAIN);
-	result = inject->cupti.cuptiPCSamplingEnable(&params);
-	if (result) {
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-		free(pc);
-		return;
-	}
-	if (name_reasons(inject, pc) && buffer_new(&pc->configured, pc->reasons) &&
-	    buffer_new(&pc->drain, pc->reasons)) {
+	if (result)
+		return result;
+	if (!pc->reasons && !name_reasons(inject, pc))
+		result = CUPTI_RESULT_UNKNOWN;
+	if (!result && !pc->drain.pcs &&
+	    (!buffer_new(&pc->configured, pc->reasons) || !buffer_new(&pc->drain, pc->reasons)))
+		result = CUPTI_RESULT_OUT_OF_MEMORY;
+	if (!result)
 		result = configure(inject, pc);
-		for (size_t i = 0; !result && i < PC_CONTEXTS_MAX; i++) {
-			struct pc_context *none = NULL;
-
-			if (atomic_compare_exchange_strong(&inject->pc[i], &none, pc))
-				return;
-		}
+	if (result) {
+		params = params_of(pc, BYTES_PLAIN);
+		(void)inject->cupti.cuptiPCSamplingDisable(&params);
+		return result;
 	}
-	params = params_of(pc, BYTES_PLAIN);
-	(void)inject->cupti.cuptiPCSamplingDisable(&params);
-	inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-	pc_free(pc);
+	pc->on = true;
+	pc->overrun = false;
+	tell(inject, pc, why);
+	return 0;
 }
 
 static void drain(struct inject *inject, struct pc_context *pc)
@@ -260,7 +273,7 @@ static void drain(struct inject *inject, struct pc_context *pc)
 		params.u.data = &pc->drain.data;
 		result = inject->cupti.cuptiPCSamplingGetData(&params);
 		if (result == CUPTI_RESULT_OUT_OF_MEMORY)
-			inject_reason(inject, SEGMENT_REASON_PC_MEMORY, result);
+			pc->overrun = true;
 		if (result)
 			return;
 		more = pc->drain.data.remaining > 0;
@@ -270,45 +283,124 @@ static void drain(struct inject *inject, struct pc_context *pc)
 	}
 }
 
-/* [thread], [final] */
-void pc_drain(struct inject *inject)
+/* `busy` is ours. */
+static void stop(struct inject *inject, struct pc_context *pc, enum pc_why why)
 {
-	bool last = atomic_load(&inject->leaving);
+	struct cupti_pc_params params = params_of(pc, BYTES_PLAIN);
 
+	if (!pc->on)
+		return;
+	drain(inject, pc);
+	if (!inject->cupti.cuptiPCSamplingDisable(&params))
+		put(inject, pc, &pc->configured);
+	pc->on = false;
+	/* What it overran with nobody knows. */
+	tell(inject, pc, pc->overrun && why == PC_WHY_END ? PC_WHY_LOST : why);
+}
+
+/* [setup] */
+void pc_context_created(struct inject *inject, void *context)
+{
+	struct pc_context *pc = pc_possible(inject) ? calloc(1, sizeof(*pc)) : NULL;
+	uint32_t result = 0;
+
+	if (!pc)
+		return;
+	pc->context = context;
+	if (inject->cupti.cuptiGetContextId)
+		(void)inject->cupti.cuptiGetContextId(context, &pc->id);
+	if (inject->cupti.cuptiGetDeviceId)
+		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
+	atomic_store(&pc->busy, true);
+	if (pc_govern_begin(inject))
+		result = start(inject, pc, PC_WHY_WANTED);
+	for (size_t i = 0; !result && i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *none = NULL;
+
+		if (atomic_compare_exchange_strong(&inject->pc.contexts[i], &none, pc)) {
+			atomic_store(&pc->busy, false);
+			return;
+		}
+	}
+	stop(inject, pc, PC_WHY_WANTED);
+	inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+	buffers_free(pc);
+	free(pc);
+}
+
+/* For all contexts, out of the way of callbacks and of the exit. */
+static void each_context(struct inject *inject, enum pc_why why,
+			 void (*act)(struct inject *inject, struct pc_context *pc, enum pc_why why))
+{
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *pc = atomic_load(&inject->pc[i]);
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
 		if (!pc || !enter(pc))
 			continue;
-		if (atomic_load(&inject->pc[i]) == pc) {
-			drain(inject, pc);
-			if (last) {
-				struct cupti_pc_params params = params_of(pc, BYTES_PLAIN);
-
-				atomic_store(&inject->pc[i], NULL);
-				if (!inject->cupti.cuptiPCSamplingDisable(&params))
-					put(inject, pc, &pc->configured);
-			}
-		}
+		if (atomic_load(&inject->pc.contexts[i]) == pc)
+			act(inject, pc, why);
 		atomic_store(&pc->busy, false);
 	}
+}
+
+static void drain_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
+{
+	(void)why;
+	if (pc->on)
+		drain(inject, pc);
+	inject->pc.overrun |= pc->overrun;
+}
+
+static void start_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
+{
+	uint32_t result = pc->on ? 0 : start(inject, pc, why);
+
+	if (result)
+		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+}
+
+static void restart_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
+{
+	stop(inject, pc, why);
+	start_one(inject, pc, why);
+}
+
+/* [thread], [final] */
+void pc_drain(struct inject *inject)
+{
+	if (!(inject->trace >> TRACE_PC & 1))
+		return;
+	if (atomic_load(&inject->leaving))
+		each_context(inject, PC_WHY_END, stop);
+	else
+		each_context(inject, PC_WHY_WANTED, drain_one);
+}
+
+/* [thread] */
+void pc_switch(struct inject *inject, bool on, enum pc_why why)
+{
+	each_context(inject, why, on ? start_one : stop);
+}
+
+/* [thread] */
+void pc_restart(struct inject *inject, enum pc_why why)
+{
+	each_context(inject, why, restart_one);
 }
 
 /* [setup] */
 void pc_context_destroyed(struct inject *inject, void *context)
 {
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *pc = atomic_load(&inject->pc[i]);
-		struct cupti_pc_params params;
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
 		if (!pc || pc->context != context || !enter(pc))
 			continue;
-		atomic_store(&inject->pc[i], NULL);
-		drain(inject, pc);
-		params = params_of(pc, BYTES_PLAIN);
-		if (!inject->cupti.cuptiPCSamplingDisable(&params))
-			put(inject, pc, &pc->configured);
-		/* Not freed: the thread may be about to look at `busy`. */
+		atomic_store(&inject->pc.contexts[i], NULL);
+		stop(inject, pc, PC_WHY_END);
+		buffers_free(pc);
+		/* Itself not freed: the thread may be about to look at `busy`. */
+		atomic_store(&pc->busy, false);
 		return;
 	}
 }

@@ -33,7 +33,7 @@ void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t d
 		return;
 	/* The first reason stays, but what only took the samples away gives way. */
 	before = atomic_load(&segment->reason);
-	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING && before != SEGMENT_REASON_PC_MEMORY)
+	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING)
 		return;
 	atomic_store(&segment->reason_detail, detail);
 	atomic_store(&segment->reason, reason);

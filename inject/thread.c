@@ -52,6 +52,7 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 		activity_disable(inject);
 	if (wanted & WANT_START)
 		activity_enable(inject);
+	pc_govern(inject);
 	if (wanted & (WANT_FLUSH | WANT_STOP)) {
 		pc_drain(inject);
 		(void)inject->cupti.cuptiActivityFlushAll(1);

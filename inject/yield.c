@@ -27,12 +27,7 @@ static void step_back(struct inject *inject)
 	if (!segment || atomic_load(&inject->leaving))
 		return;
 	(void)thread_keep_out(inject, LEAVING_YIELDED);
-	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
-		if (atomic_load(&inject->pc[i])) {
-			pc_drain(inject);
-			break;
-		}
-	}
+	pc_drain(inject);
 	activity_off(inject);
 	(void)inject->cupti.cuptiActivityFlushAll(1);
 	(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);

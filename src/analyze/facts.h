@@ -513,6 +513,14 @@ struct overhead_fact {
 	int64_t count, sum_ns;
 };
 
+/* PC sampling beside a run: how long, how often, at what cost. */
+struct pc_sampling_fact {
+	uint32_t source;
+	int64_t covered_ns, span_ns; /* of which it was on */
+	int64_t period;              /* at the end: a sample every 2^period cycles */
+	int64_t cost_permille;       /* of the time; 0: not measured */
+};
+
 struct range_fact {
 	uint32_t name;
 	int64_t count, sum_ns, gpu_ns;
@@ -541,7 +549,8 @@ struct facts {
 	struct step_facts requests;
 	VEC(struct memory_fact) memory;
 	VEC(struct range_fact) ranges;
-	VEC(struct overhead_fact) overheads; /* by sum_ns */
+	VEC(struct overhead_fact) overheads;       /* by sum_ns */
+	VEC(struct pc_sampling_fact) pc_samplings; /* a row for each process */
 	int64_t own_ns; /* host time that recording itself took, of all threads */
 	VEC(struct process_fact) processes;
 	VEC(struct twin_fact) twins;
@@ -569,4 +578,6 @@ int analyze_faults(struct store *store, struct facts *facts, struct err *err);
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
 int analyze_overhead(struct store *store, struct facts *facts, struct err *err);
+/* own_cost.c: the same, of what a run measured itself. */
+void own_cost_facts(const struct session *session, struct facts *facts);
 int analyze_stalls(struct store *store, struct facts *facts, struct err *err);

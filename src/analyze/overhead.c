@@ -95,6 +95,7 @@ int analyze_overhead(struct store *store, struct facts *facts, struct err *err)
 			     batch.col[COL_duration][i]);
 	}
 	lane_done(&overheads);
+	own_cost_facts(facts->session, facts);
 	if (facts->overheads.count)
 		qsort(facts->overheads.at, facts->overheads.count, sizeof(*facts->overheads.at),
 		      by_sum);

@@ -136,6 +136,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->devices);
 	map_done(&p->rows);
 	map_done(&p->handles);
+	map_done(&p->pc.on);
 	VEC_DONE(&p->objects);
 	VEC_DONE(&p->gates);
 	VEC_DONE(&p->pushed);
@@ -298,10 +299,6 @@ static void look_at_reason(struct spool *spool, struct spooled *p)
 				detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
 				: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
 								       : "");
-	case SEGMENT_REASON_PC_MEMORY:
-		return complain(spool, p,
-				"CUPTI ran out of memory for PC samples: stall reasons "
-				"are incomplete");
 	default:
 		return;
 	}
@@ -350,6 +347,31 @@ static void add_status(struct spool_status *status, const struct spooled *p)
 	status->dropped += (int64_t)p->told_dropped + p->malformed;
 }
 
+/* What is known when the process ends, or is let go. */
+static void sum_up(struct spool *spool, struct spooled *p)
+{
+	struct pc_summary pc;
+
+	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
+		return;
+	if (pc.why == PC_WHY_COST)
+		complain(spool, p,
+			 "PC sampling took %u.%u %% of the time (bound 3 %%): it was on for the "
+			 "first %.1f s of %.1f s, then off",
+			 pc.cost_permille / 10, pc.cost_permille % 10, (double)pc.covered_ns / 1e9,
+			 (double)pc.span_ns / 1e9);
+	else if (pc.why == PC_WHY_LOST)
+		complain(spool, p,
+			 "PC samples were lost, their memory was full: stall reasons are "
+			 "incomplete; sampling was on for %.1f s of %.1f s",
+			 (double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
+	else if (pc.restarts)
+		complain(spool, p,
+			 "PC sampling began anew %u times (%s): at the end every 2^%u cycles",
+			 pc.restarts, pc.lost ? "samples were lost" : "too many samples",
+			 pc.period);
+}
+
 static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
 {
 	struct spooled *p = spool->live[index];
@@ -363,6 +385,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 			     "process %u ended without its exit handlers: what it had not handed "
 			     "over is lost",
 			     p->pid);
+	sum_up(spool, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -474,6 +497,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	complain(spool, p, "still runs: what it does from here on is not recorded");
+	sum_up(spool, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;

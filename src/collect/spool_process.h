@@ -36,6 +36,22 @@ struct spooled_object {
 	uint32_t next_free; /* of a place that is free: another one + 1 */
 };
 
+/* When PC samples were taken: spool_pc.c. */
+struct pc_summary {
+	enum pc_why why; /* it ended for good: PC_WHY_COST, PC_WHY_LOST */
+	int64_t covered_ns, span_ns;
+	uint32_t period, cost_permille; /* the last; 0 permille: not measured */
+	uint32_t restarts;
+	bool lost; /* samples were: the reason of one */
+};
+
+struct pc_windows {
+	struct pc_summary summary;
+	struct map on;  /* context -> 1 */
+	uint32_t count; /* of contexts that are */
+	int64_t first_ns, since_ns;
+};
+
 struct spooled {
 	struct segment *segment;
 	const struct segment *layout;
@@ -75,6 +91,7 @@ struct spooled {
 		struct kernel_key key;
 		uint32_t id;
 	} keys[64];
+	struct pc_windows pc;
 	int64_t stuck_ns; /* since when the slot at `tail` is unfinished; 0: it isn't */
 	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
@@ -111,6 +128,12 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
+/* spool_pc.c: a sample; sampling begins or ends. */
+int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
+void spooled_pc_window(struct spooled *p, const struct segment_slot *slot);
+/* How it went, also as a row of the environment. False: there was no sampling. */
+bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary);
+
 /* spool_objects.c: marks of what was made and destroyed. */
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_object_slot(struct spooled *p, const struct segment_slot *slot);

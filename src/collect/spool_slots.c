@@ -177,21 +177,6 @@ bool spooled_is_open(const struct spooled *p, int64_t ns)
 	return false;
 }
 
-static int pc_sample(struct spooled *p, const struct segment_slot *slot)
-{
-	struct stall stall = { .samples = slot->x[0], .pc_offset = slot->value };
-	uint64_t *reason = map_find(&p->reasons, slot->b);
-
-	if (!reason)
-		return 0;
-	stall.lane = spooled_stream(p, slot->x[4], slot->x[1], 0);
-	stall.time_ns = (int64_t)slot->time_ns;
-	stall.function = spooled_kernel_name(p, slot->a);
-	stall.reason = (uint32_t)*reason;
-	p->samples_seen += slot->x[0];
-	return sink_stall(p->sink, &stall, p->err);
-}
-
 static int os_call(struct spooled *p, const struct segment_slot *slot)
 {
 	struct call call = { .kind = CALL_OS };
@@ -260,7 +245,10 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 	case SLOT_OS:
 		return os_call(p, slot);
 	case SLOT_PC:
-		return pc_sample(p, slot);
+		return spooled_pc_sample(p, slot);
+	case SLOT_PC_WINDOW:
+		spooled_pc_window(p, slot);
+		return 0;
 	default:
 		return 0;
 	}

@@ -247,6 +247,25 @@ static void put_ranks(const struct session *session, struct json *json)
 	json_end(json);
 }
 
+static void put_pc_samplings(const struct facts *facts, struct json *json)
+{
+	if (!facts->pc_samplings.count)
+		return;
+	json_array(json, "pc_sampling");
+	for (size_t i = 0; i < facts->pc_samplings.count; i++) {
+		const struct pc_sampling_fact *fact = &facts->pc_samplings.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "pid", source_pid(facts->session, fact->source), -1);
+		json_i64(json, "covered_ns", fact->covered_ns);
+		json_i64(json, "span_ns", fact->span_ns);
+		put_i64(json, "period", fact->period);
+		put_i64_unless(json, "cost_permille", fact->cost_permille, 0);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 /* What recording cost. Nothing is known where there are no records of it. */
 static void put_overhead(const struct facts *facts, struct json *json)
 {
@@ -268,6 +287,7 @@ static void put_overhead(const struct facts *facts, struct json *json)
 		}
 		json_end(json);
 	}
+	put_pc_samplings(facts, json);
 	json_end(json);
 }
 

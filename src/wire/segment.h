@@ -63,7 +63,6 @@ enum segment_reason {
 	SEGMENT_REASON_CALL_FAILED,    /* a CUPTI call failed; `detail` has its result */
 	SEGMENT_REASON_YIELDED,        /* the target asked for CUPTI itself */
 	SEGMENT_REASON_NO_PC_SAMPLING, /* PC sampling could not be enabled; the rest is on */
-	SEGMENT_REASON_PC_MEMORY,      /* CUPTI ran out of memory for PC samples */
 	SEGMENT_REASON_DEVICE,         /* the device does not support it */
 };
 
@@ -129,6 +128,16 @@ struct segment_text {
 	char at[];
 };
 
+/* Why PC sampling is switched off or on. */
+enum pc_why {
+	PC_WHY_WANTED, /* the recording's windows */
+	PC_WHY_PROBE,  /* off for a moment: what does it cost? */
+	PC_WHY_COST,   /* too much: off for good */
+	PC_WHY_VOLUME, /* too many samples: on again with a longer period */
+	PC_WHY_LOST,   /* samples were lost: the same, or off for good */
+	PC_WHY_END,    /* of the context, or of the recording */
+};
+
 /* What a program makes and has to destroy itself. */
 enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS };
 
@@ -151,6 +160,9 @@ enum slot_kind {
 			x[1] = context, x[2..3] = cubin CRC, x[4] = device */
 	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
 			  */
+	SLOT_PC_WINDOW,  /* value: 1 sampling of a context begins, 0 ends; b = enum pc_why; x[0] =
+			 context, x[1] = period (2^n cycles), x[2] = cost, per mille of the time,
+			 x[4] = device */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
 	SLOT_OBJECT,     /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,

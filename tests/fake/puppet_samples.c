@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { FUNCTIONS = 32, OFFSETS = 2, REASONS = 2, SAMPLES = 10, CONTEXTS = 16 };
 
@@ -20,6 +21,9 @@ static const uint32_t reason_indices[] = { 17, 5 };
 struct sampled {
 	void *context; /* NULL: not enabled */
 	struct cupti_pc_data *configured;
+	uint32_t period;
+	uint64_t room; /* samples until the hardware buffer is full; "pc-full" */
+	bool full;
 	struct {
 		char *name;
 		uint32_t kernels; /* since the last drain */
@@ -38,9 +42,30 @@ static struct sampled *find(const void *context)
 	return NULL;
 }
 
+static void wait_ns(long ns)
+{
+	struct timespec from, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - from.tv_sec) * 1000000000 + now.tv_nsec - from.tv_nsec < ns);
+}
+
+/* "pc-flood=N": N times as many at 2^20 cycles, half as many with each step more. */
+static uint32_t factor(const struct sampled *in)
+{
+	uint32_t flood = puppet_word("pc-flood");
+	uint32_t steps = in->period > 20 ? in->period - 20 : 0;
+
+	return flood >> steps ? flood >> steps : 1;
+}
+
 void puppet_sampled(void *context, const char *function)
 {
 	struct sampled *in;
+
+	struct timespec span = { 0, puppet_word("pc-cost") };
 
 	pthread_mutex_lock(&lock);
 	in = context ? find(context) : NULL;
@@ -49,10 +74,15 @@ void puppet_sampled(void *context, const char *function)
 			in->functions[i].name = strdup(function);
 		if (strcmp(in->functions[i].name, function) != 0)
 			continue;
-		in->functions[i].kernels++;
+		in->full = in->full || (puppet_word("pc-full") && in->room < SAMPLES);
+		in->room -= SAMPLES;
+		in->functions[i].kernels += !in->full;
 		break;
 	}
 	pthread_mutex_unlock(&lock);
+	/* Sampling makes launches slower. */
+	if (in && in->configured && span.tv_nsec)
+		wait_ns(span.tv_nsec);
 }
 
 /* What was sampled into `data`, as far as there is room. */
@@ -76,11 +106,11 @@ static void fill(struct sampled *in, struct cupti_pc_data *data)
 			pc->function = in->functions[i].name;
 			pc->stall_count = REASONS;
 			pc->stalls[0].reason = reason_indices[0];
-			pc->stalls[0].samples = kernels * (k ? 1 : 4);
+			pc->stalls[0].samples = kernels * (k ? 1 : 4) * factor(in);
 			pc->stalls[1].reason = reason_indices[1];
-			pc->stalls[1].samples = kernels * (k ? 2 : 3);
+			pc->stalls[1].samples = kernels * (k ? 2 : 3) * factor(in);
 		}
-		data->total += (uint64_t)kernels * SAMPLES;
+		data->total += (uint64_t)kernels * SAMPLES * factor(in);
 		in->functions[i].kernels = 0;
 	}
 }
@@ -95,6 +125,8 @@ uint32_t cuptiPCSamplingEnable(struct cupti_pc_params *params)
 	if (!in || !params->context || params->size != offsetof(struct cupti_pc_params, u))
 		return RESULT_INVALID_PARAMETER;
 	in->context = params->context;
+	in->room = (uint64_t)puppet_word("pc-full") << (in->period > 20 ? in->period - 20 : 0);
+	in->full = false;
 	return 0;
 }
 
@@ -139,6 +171,11 @@ uint32_t cuptiPCSamplingSetConfigurationAttribute(struct cupti_pc_params *params
 	for (uint64_t i = 0; i < params->u.count; i++) {
 		if (params->v.settings[i].attribute == CUPTI_PC_BUFFER)
 			in->configured = params->v.settings[i].value.pointer;
+		if (params->v.settings[i].attribute == CUPTI_PC_PERIOD) {
+			in->period = params->v.settings[i].value.u32;
+			in->room = (uint64_t)puppet_word("pc-full")
+				   << (in->period > 20 ? in->period - 20 : 0);
+		}
 		params->v.settings[i].status = 0;
 	}
 	return 0;
@@ -149,6 +186,8 @@ uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
 	struct sampled *in = find(params->context);
 	uint32_t result = puppet_word("pc-data");
 
+	if (in && in->full)
+		result = CUPTI_RESULT_OUT_OF_MEMORY;
 	if (result)
 		return result;
 	if (!in || !params->context || params->u.data == in->configured)

@@ -249,6 +249,64 @@ def sampling(words="", share=1.0):
     return check
 
 
+def governed(words, says, more):
+    """PC sampling that adapts: what it says, and how long it was on."""
+    def check():
+        at = Place(cupti=words)
+        try:
+            under = at.sonde(host("steady"), "--pc-sampling", "on")
+            expect(under.returncode == 0, "status %d" % under.returncode)
+            text = under.stderr.decode()
+            expect(re.search(says, text) if says else "sampling" not in text, "said: %s" % text)
+            made, got, gone = launches(under.stdout.decode()), at.kernels(), at.lost()
+            expect((made, gone) == (got, 0), "%d launches, %d kernels, %d lost" % (made, got, gone))
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            pc = report["overhead"]["pc_sampling"][0]
+            print(pc)
+            samples = at.number("select sum(samples) from stall")
+            more(pc, pc["covered_ns"] / pc["span_ns"], samples, made)
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
+def is_cheap(pc, covered, samples, made):
+    # Only a probe is missing.
+    expect(0.5 < covered < 0.999, "covered %f" % covered)
+    expect(pc["period"] == 20 and pc.get("cost_permille", 0) <= 30, "left as it was")
+    expect(samples < made * 10, "nothing was sampled in the probe")
+
+
+def is_dear(pc, covered, samples, made):
+    expect(covered < 0.95 and pc["cost_permille"] > 30, "off after a while")
+    expect(0 < samples < made * 10, "%d samples" % samples)
+
+
+def is_flooded(pc, covered, samples, made):
+    expect(23 <= pc["period"] <= 31, "period 2^%d" % pc["period"])
+    expect(samples > 0, "samples")
+
+
+def is_full(pc, covered, samples, made):
+    expect(pc["period"] > 20, "period 2^%d" % pc["period"])
+    expect(samples > 2000, "it began anew: %d samples" % samples)
+
+
+def sampled_range():
+    """Outside of the range nothing is sampled."""
+    at = Place()
+    try:
+        under = at.sonde(host("steady_range"), "-c", "cudaProfilerApi", "--pc-sampling", "on")
+        expect(launches(under.stdout.decode()) == at.kernels(), "%d kernels" % at.kernels())
+        samples = at.number("select sum(samples) from stall")
+        made = at.kernels()
+        # It is switched by our thread, which looks every 50 ms.
+        expect(made * 5 < samples < made * 15, "%d samples of %d launches" % (samples, made))
+    finally:
+        at.close()
+
+
 def profiler_range():
     at = Place()
     try:
@@ -432,6 +490,12 @@ CASES = {
     "storm_launches": same(host("storm_launches")),
     "storm_launches_worker": same(host("storm_launches"), cupti="worker"),
     "sampling": sampling(),
+    "sampling_cheap": governed("", None, is_cheap),
+    "sampling_dear": governed("pc-cost=200000", r"PC sampling took .* %% of the time \(bound 3 %%\)".replace("%%", "%"),
+                              is_dear),
+    "sampling_flood": governed("pc-flood=1000", r"began anew .*too many samples", is_flooded),
+    "sampling_full": governed("pc-full=2000", r"began anew .*samples were lost", is_full),
+    "sampling_range": sampled_range,
     "sampling_late": sampling("pc-late"),
     "sampling_no_rights": sampling("pc-enable=35", 0),
     "sampling_no_memory": sampling("pc-data=8"),

@@ -50,6 +50,8 @@
 	X(graphs)         \
 	X(reset)          \
 	X(storm_launches) \
+	X(steady)         \
+	X(steady_range)   \
 	X(by_dlsym)
 
 #define X(name) int host_##name(void);

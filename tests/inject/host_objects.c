@@ -91,6 +91,41 @@ int host_reset(void)
 	return 0;
 }
 
+static unsigned int steady(unsigned int ms)
+{
+	unsigned int good = 0;
+
+	for (unsigned int i = 0; i < ms; i++) {
+		for (int k = 0; k < 5; k++)
+			good += gpu_launch();
+		nap_ms(1);
+	}
+	return good;
+}
+
+/* 5 launches a millisecond or so, long enough for what is switched by time. */
+int host_steady(void)
+{
+	gpu_begin();
+	say("launches %u\n", steady(4000));
+	return 0;
+}
+
+/* cudaProfilerStart to Stop in the middle. */
+int host_steady_range(void)
+{
+	unsigned int good;
+
+	gpu_begin();
+	(void)steady(300);
+	(void)cuProfilerStart();
+	good = steady(300);
+	(void)cuProfilerStop();
+	(void)steady(300);
+	say("launches %u\n", good);
+	return 0;
+}
+
 static void *many_launches(void *user)
 {
 	unsigned long *good = user;

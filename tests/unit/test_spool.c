@@ -243,6 +243,35 @@ static const char *detail(size_t mark)
 	return text(bench.record->marks.at[mark].detail);
 }
 
+static const char *env_of(const char *key)
+{
+	const struct session *session = bench.record->sink.session;
+
+	for (size_t i = 0; i < session->envs.count; i++) {
+		if (!strcmp(text(session->envs.at[i].key), key))
+			return text(session->envs.at[i].value);
+	}
+	return "";
+}
+
+Test(spool, sampling_of_two_contexts_covers_what_either_of_them_does)
+{
+	SLOT(SLOT_PC_WINDOW, .time_ns = 100, .value = 1, .x = { 7, 20 });
+	SLOT(SLOT_PC_WINDOW, .time_ns = 150, .value = 1, .x = { 8, 20 });
+	SLOT(SLOT_PC_WINDOW, .time_ns = 160, .value = 1, .x = { 8, 20 }); /* it is on */
+	SLOT(SLOT_PC_WINDOW, .time_ns = 200, .b = PC_WHY_PROBE, .x = { 7, 20 });
+	SLOT(SLOT_PC_WINDOW, .time_ns = 300, .b = PC_WHY_COST, .x = { 8, 20, 55 });
+	SLOT(SLOT_PC_WINDOW, .time_ns = 310, .b = PC_WHY_END, .x = { 8, 20, 55 });
+	SLOT(SLOT_PC_WINDOW, .time_ns = 320, .value = 1, .x = { 8, 77 }); /* no period */
+	take();
+	cr_assert_eq(strncmp(env_of("pc_sampling"), "covered_ns=200;span_ns=", 23), 0, "%s",
+		     env_of("pc_sampling"));
+	cr_assert_not_null(strstr(env_of("pc_sampling"), ";period=20;cost_permille=55"));
+	cr_assert_not_null(strstr(spool_complaint(bench.spool, 0),
+				  "PC sampling took 5.5 % of the time (bound 3 %): it was on"));
+	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
 Test(spool, an_event_is_one_though_two_calls_tell_of_it_and_its_place_is_used_again)
 {
 	uint32_t site = TEXT("/bin/job\t10\tmain\n");
@@ -440,7 +469,6 @@ Test(spool, a_process_that_gave_up_says_why)
 		{ SEGMENT_REASON_CALL_FAILED, 999, "CUPTI failed (999)" },
 		{ SEGMENT_REASON_YIELDED, 0, "asked for CUPTI itself" },
 		{ SEGMENT_REASON_NO_PC_SAMPLING, 35, "no permission" },
-		{ SEGMENT_REASON_PC_MEMORY, 8, "out of memory" },
 	};
 
 	for (uint32_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {

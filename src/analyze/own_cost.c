@@ -1,0 +1,46 @@
+/*
+ * What recording cost, as the recording itself measured it and wrote it into rows
+ * of the environment, "name=number;name=number".
+ */
+#include "analyze/timeline.h"
+
+#include "base/str.h"
+
+/* The number of that name; FACT_UNKNOWN. */
+static int64_t number_in(const char *text, const char *name)
+{
+	struct str rest = str_of(text);
+
+	while (rest.at) {
+		struct str value = str_cut(&rest, ';');
+		struct str word = str_cut(&value, '=');
+		int64_t number;
+
+		if (str_is(word, name))
+			return value.at && str_to_i64(value, &number) ? number : FACT_UNKNOWN;
+	}
+	return FACT_UNKNOWN;
+}
+
+static void take_pc(struct facts *facts, uint32_t source, const char *text)
+{
+	struct pc_sampling_fact fact = { .source = source };
+
+	fact.covered_ns = number_in(text, "covered_ns");
+	fact.span_ns = number_in(text, "span_ns");
+	fact.period = number_in(text, "period");
+	fact.cost_permille = number_in(text, "cost_permille");
+	if (fact.covered_ns >= 0 && fact.span_ns >= fact.covered_ns)
+		*VEC_ADD(&facts->pc_samplings) = fact;
+}
+
+void own_cost_facts(const struct session *session, struct facts *facts)
+{
+	for (size_t i = 0; i < session->envs.count; i++) {
+		const struct env *env = &session->envs.at[i];
+		const char *key = session_text(session, env->key);
+
+		if (!strcmp(key, "pc_sampling"))
+			take_pc(facts, env->source, session_text(session, env->value));
+	}
+}
