@@ -47,7 +47,7 @@ struct idler {
 	struct device_fact *fact;
 	struct idle_fact *out; /* of the whole, or of the steady part: then [from_ns, ) */
 	int64_t from_ns;
-	bool steady;
+	bool steady, any_looks;
 	const struct tl_device *device;
 	struct cursor *cursors; /* by index into timeline.lanes */
 	struct map during_slot;
@@ -155,8 +155,9 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 		idler->gap_ns[now] += ns;
 		if (frame)
 			during_add(idler, now, frame, ns);
-		looks_count(&idler->looks[now], idler->timeline,
-			    idler->timeline->lanes.at[thread].lane, from, until);
+		if (idler->any_looks)
+			looks_count(&idler->looks[now], idler->timeline,
+				    idler->timeline->lanes.at[thread].lane, from, until);
 		from = until;
 	}
 }
@@ -182,6 +183,11 @@ static uint32_t launch_before(struct idler *idler, uint32_t call)
 	size_t count = idler->device->launch_count, at = idler->launch, step = 1, low, high;
 	int64_t start = calls->start[call];
 
+	/* Mostly it is the next. */
+	if (at + 1 < count && launches[at + 1] == call && calls->start[launches[at]] < start) {
+		idler->launch = at + 1;
+		return launches[at];
+	}
 	/* Gallop to a range that holds the first launch that is not before. */
 	if (at >= count || calls->start[launches[at]] >= start) {
 		low = at;
@@ -411,6 +417,8 @@ void idle_facts(struct timeline *timeline, struct facts *facts)
 {
 	struct idler idler = { .timeline = timeline, .facts = facts };
 
+	for (int kind = 0; kind < LOOK_KIND_COUNT; kind++)
+		idler.any_looks |= timeline->looks[kind].count > 0;
 	idler.cursors = mem_zero((timeline->lanes.count + 1) * sizeof(*idler.cursors));
 	idler.launch_ns = mem_zero((timeline->session->keys.count + 1) * sizeof(int64_t));
 	if (timeline->readbacks.count)

@@ -215,9 +215,13 @@ static struct judgement mark_judge(struct seeker *seeker, const struct mark *mar
 	/* The last one may be cut off. */
 	judgement.units = unit;
 	for (uint32_t kind = 0; kind < seeker->kind_count; kind++) {
+		double left = seeker->kind_count - kind;
 		uint32_t count;
 		double share;
 
+		/* Even if all the others agreed: most marks end here. */
+		if (!usual && sum + left < SCORE_LEAST * ((double)judgement.told + left))
+			return (struct judgement){ 0 };
 		if (!kind_judge(seeker, kind, judgement.units, &count, &share))
 			continue;
 		if (usual)
@@ -390,12 +394,21 @@ static const struct {
 	int from, to; /* quarters */
 } PARTS[] = { { 0, 4 }, { 1, 4 }, { 1, 3 } };
 
+static struct repeat_item *get(const struct repeat_source *source, size_t first, size_t count)
+{
+	struct repeat_item *items = mem_alloc((count + 1) * sizeof(*items));
+
+	source->get(source, first, count, items);
+	return items;
+}
+
 /* Look for the unit in [from, to); false if there is none. */
-static bool part_find(const struct repeat_item *items, size_t count, uint32_t whats, size_t from,
-		      size_t to, struct repeat *ret_repeat)
+static bool part_find(const struct repeat_source *source, uint32_t whats, size_t from, size_t to,
+		      struct repeat *ret_repeat)
 {
 	struct seeker seeker = { .count = to - from < WINDOW ? to - from : WINDOW };
-	struct cutter cutter = { .seeker = &seeker, .items = items, .out = ret_repeat };
+	struct cutter cutter = { .seeker = &seeker, .out = ret_repeat };
+	struct repeat_item *some, *all = NULL;
 	const struct mark *mark;
 	uint32_t *usual;
 
@@ -404,17 +417,22 @@ static bool part_find(const struct repeat_item *items, size_t count, uint32_t wh
 	seeker.places = mem_alloc(seeker.count * sizeof(*seeker.places));
 	seeker.unit_of = mem_alloc(seeker.count * sizeof(*seeker.unit_of));
 	seeker.counts = mem_alloc(seeker.count * sizeof(*seeker.counts));
-	kinds_number(&seeker, items + from + (to - from - seeker.count) / 2, whats);
-	marks_find(&seeker, items + from + (to - from - seeker.count) / 2);
+	some = get(source, from + (to - from - seeker.count) / 2, seeker.count);
+	kinds_number(&seeker, some, whats);
+	marks_find(&seeker, some);
 	usual = mem_zero(seeker.kind_count * sizeof(*usual));
 	mark = unit_find(&seeker, usual, &ret_repeat->score);
 	if (mark) {
+		all = get(source, 0, source->count);
+		cutter.items = all;
 		cutter.usual = usual;
 		cutter.seen = mem_zero(seeker.kind_count * sizeof(*cutter.seen));
-		cut_all(&cutter, mark, count);
+		cut_all(&cutter, mark, source->count);
 	}
-	if (!is_most(ret_repeat, count))
+	if (!is_most(ret_repeat, source->count))
 		ret_repeat->units.count = 0;
+	free(all);
+	free(some);
 	free(cutter.seen);
 	free(usual);
 	free(seeker.kind_of);
@@ -427,9 +445,9 @@ static bool part_find(const struct repeat_item *items, size_t count, uint32_t wh
 	return ret_repeat->units.count > 0;
 }
 
-bool repeat_find(const struct repeat_item *items, size_t count, uint32_t whats,
-		 struct repeat *ret_repeat)
+bool repeat_find(const struct repeat_source *source, uint32_t whats, struct repeat *ret_repeat)
 {
+	size_t count = source->count;
 	bool found = false;
 
 	memset(ret_repeat, 0, sizeof(*ret_repeat));
@@ -437,7 +455,7 @@ bool repeat_find(const struct repeat_item *items, size_t count, uint32_t whats,
 		size_t from = count * PARTS[i].from / 4, to = count * PARTS[i].to / 4;
 
 		if (to - from >= MARKS_LEAST)
-			found = part_find(items, count, whats, from, to, ret_repeat);
+			found = part_find(source, whats, from, to, ret_repeat);
 	}
 	return found;
 }

@@ -7,7 +7,8 @@
  * and a launch more or less does no harm. It abstains rather than guess: what
  * it asks for, and where the thresholds come from, is in doc/analysis.md.
  *
- * Pure: no timeline, no session. Memory: 8 bytes a launch with the caller's.
+ * Pure: no timeline, no session. Memory: 8 bytes a launch, and only where a unit
+ * was found.
  */
 #pragma once
 
@@ -33,8 +34,16 @@ struct repeat {
 	double score;                  /* 0..1: how alike they are */
 };
 
-/* The units of `items`; false, and none, if nothing is repeated for sure.
- * Release with repeat_done in both cases. */
-bool repeat_find(const struct repeat_item *items, size_t count, uint32_t whats,
-		 struct repeat *ret_repeat);
+/* Where launches come from: some of the middle are asked for first, all of them
+ * only once a unit was found there. */
+struct repeat_source {
+	size_t count;
+	/* Launches [first, first + count). */
+	void (*get)(const struct repeat_source *source, size_t first, size_t count,
+		    struct repeat_item *ret_items);
+};
+
+/* The units of the source's launches; false, and none, if nothing is repeated for
+ * sure. Release with repeat_done in both cases. */
+bool repeat_find(const struct repeat_source *source, uint32_t whats, struct repeat *ret_repeat);
 void repeat_done(struct repeat *repeat);

@@ -20,10 +20,10 @@ static const int64_t UNIT_LEAST_NS = 1000000;
 enum { COPY_KINDS = COPY_PTOP + 1 };
 
 struct thread {
+	struct repeat_source source; /* calls that launched something */
 	const struct timeline *timeline;
 	const struct tl_lane *lane;
-	VEC(uint32_t) calls; /* that launched something */
-	VEC(struct repeat_item) items;
+	VEC(uint32_t) calls; /* the same, once they are needed */
 };
 
 /* Kernels go by name: grids differ with the last batch. Copies by direction, those
@@ -50,26 +50,48 @@ static uint32_t what_of(const struct timeline *timeline, uint32_t op)
 	return name < timeline->name_count ? name : 0;
 }
 
-static void thread_load(struct thread *thread)
+static void launches_get(const struct repeat_source *source, size_t first, size_t count,
+			 struct repeat_item *ret_items)
 {
+	const struct thread *thread = (const struct thread *)source;
 	const struct tl_calls *calls = &thread->timeline->calls;
-	uint32_t first = thread->lane->first_call;
 	int64_t free_at = INT64_MAX;
+	size_t n = 0;
 
-	thread->calls.count = 0;
-	thread->items.count = 0;
-	for (uint32_t i = first; i < first + thread->lane->call_count; i++) {
-		int64_t gap = calls->start[i] > free_at ? calls->start[i] - free_at : 0;
-		struct repeat_item *item;
+	for (uint32_t i = thread->lane->first_call; n < first + count; i++) {
+		int64_t gap;
 
 		if (calls->first_op[i] == TL_NONE)
 			continue;
-		*VEC_ADD(&thread->calls) = i;
-		item = VEC_ADD(&thread->items);
-		item->what = what_of(thread->timeline, calls->first_op[i]);
-		item->gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
+		gap = calls->start[i] > free_at ? calls->start[i] - free_at : 0;
+		if (n++ >= first)
+			*ret_items++ = (struct repeat_item){
+				.what = what_of(thread->timeline, calls->first_op[i]),
+				.gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX,
+			};
 		free_at = calls->end[i];
 	}
+}
+
+static void launches_count(struct thread *thread)
+{
+	const uint32_t *first_op = thread->timeline->calls.first_op + thread->lane->first_call;
+
+	thread->source.count = 0;
+	for (uint32_t i = 0; i < thread->lane->call_count; i++)
+		thread->source.count += first_op[i] != TL_NONE;
+}
+
+static void launches_list(struct thread *thread)
+{
+	const uint32_t *first_op = thread->timeline->calls.first_op;
+	uint32_t first = thread->lane->first_call;
+
+	thread->calls.count = 0;
+	VEC_ROOM(&thread->calls, thread->source.count);
+	for (uint32_t i = first; i < first + thread->lane->call_count; i++)
+		if (first_op[i] != TL_NONE)
+			*VEC_ADD(&thread->calls) = i;
 }
 
 /* A step lasts until the next launch begins; the last one until all of it is done. */
@@ -98,8 +120,8 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 	struct repeat repeat;
 	int64_t sum_ns = 0, *lengths;
 
-	repeat_find(thread->items.at, thread->items.count,
-		    timeline->name_count + 1 + 2 * COPY_KINDS, &repeat);
+	if (repeat_find(&thread->source, timeline->name_count + 1 + 2 * COPY_KINDS, &repeat))
+		launches_list(thread);
 	lengths = mem_alloc((repeat.units.count + 1) * sizeof(*lengths));
 	for (size_t i = 0; i < repeat.units.count; i++) {
 		const struct repeat_unit *unit = &repeat.units.at[i];
@@ -125,7 +147,7 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 
 static void source_units(const struct timeline *timeline, uint32_t source, struct tl_ranges *units)
 {
-	struct thread thread = { .timeline = timeline };
+	struct thread thread = { .source.get = launches_get, .timeline = timeline };
 	struct tl_ranges best = { 0 }, now = { 0 };
 	int64_t best_ns = 0;
 
@@ -135,7 +157,7 @@ static void source_units(const struct timeline *timeline, uint32_t source, struc
 		thread.lane = &timeline->lanes.at[i];
 		if (thread.lane->source != source || !thread.lane->call_count)
 			continue;
-		thread_load(&thread);
+		launches_count(&thread);
 		now.count = 0;
 		ns = units_time(&thread, &now);
 		if (ns > best_ns) {
@@ -151,7 +173,6 @@ static void source_units(const struct timeline *timeline, uint32_t source, struc
 	VEC_DONE(&best);
 	VEC_DONE(&now);
 	VEC_DONE(&thread.calls);
-	VEC_DONE(&thread.items);
 }
 
 static int by_start(const void *a, const void *b)

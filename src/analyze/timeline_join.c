@@ -87,6 +87,8 @@ static uint32_t find_near(const uint32_t *ids, struct run *run, uint32_t id)
 {
 	uint32_t low = run->at, high, step = 1;
 
+	if (low + 1 < run->last && ids[low + 1] == id)
+		return ++run->at;
 	if (ids[low] <= id) {
 		while (run->last - low > step && ids[low + step] <= id) {
 			low += step;
@@ -200,10 +202,12 @@ static bool older(const struct timeline *timeline, uint32_t source, uint32_t id)
 	return correlation < timeline->least_correlation[source];
 }
 
-static void join_source(struct timeline *timeline, uint32_t source)
+/* Returns whether ops seem to have been launched before the recording. */
+static bool join_source(struct timeline *timeline, uint32_t source)
 {
 	struct tl_ops *ops = &timeline->ops;
 	struct by_correlation by = { 0 };
+	bool any_before = false;
 
 	if (!index_ascending(timeline, source, &by))
 		index_calls(timeline, source, &by);
@@ -215,12 +219,15 @@ static void join_source(struct timeline *timeline, uint32_t source)
 
 			*call = id ? find_call(&by, id) : TL_NONE;
 			if (*call == TL_NONE && timeline->source_calls[source] &&
-			    older(timeline, source, id))
+			    older(timeline, source, id)) {
 				*call = TL_BEFORE;
+				any_before = true;
+			}
 		}
 	}
 	free(by.table);
 	free(by.pairs);
+	return any_before;
 }
 
 /* Streams keep the order of launches: what ran after an op whose call was recorded
@@ -311,16 +318,18 @@ void timeline_join(struct timeline *timeline)
 {
 	struct tl_ops *ops = &timeline->ops;
 	bool *seen = mem_zero(timeline->session->sources.count + 1);
+	bool any_before = false;
 
 	for (size_t i = 0; i < ops->segments.count; i++) {
 		uint32_t source = ops->segments.at[i].source;
 
 		if (!seen[source])
-			join_source(timeline, source);
+			any_before |= join_source(timeline, source);
 		seen[source] = true;
 	}
 	free(seen);
-	confirm_before(timeline);
+	if (any_before)
+		confirm_before(timeline);
 	if (timeline->calls.count)
 		memset(timeline->calls.first_op, 0xff,
 		       timeline->calls.count * sizeof(*timeline->calls.first_op));

@@ -85,9 +85,26 @@ static void net_run(struct program *program, const struct net *net, uint32_t noi
 		noisy(program, net->tail[i], 5000 + below(5000), noise);
 }
 
+struct listed {
+	struct repeat_source source;
+	const struct program *program;
+};
+
+static void get(const struct repeat_source *source, size_t first, size_t count,
+		struct repeat_item *ret_items)
+{
+	const struct program *program = ((const struct listed *)source)->program;
+
+	cr_assert_leq(first + count, program->items.count);
+	if (count)
+		memcpy(ret_items, program->items.at + first, count * sizeof(*ret_items));
+}
+
 static size_t find(const struct program *program, struct repeat *repeat)
 {
-	repeat_find(program->items.at, program->items.count, WHATS, repeat);
+	struct listed listed = { { program->items.count, get }, program };
+
+	repeat_find(&listed.source, WHATS, repeat);
 	for (size_t i = 0; i < repeat->units.count; i++) {
 		cr_assert_lt(repeat->units.at[i].first, repeat->units.at[i].end);
 		cr_assert_leq(repeat->units.at[i].end, program->items.count);
