@@ -9,6 +9,7 @@
  */
 #include "analyze/timeline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,12 @@ struct gone {
 	uint32_t source, context;
 };
 
+/* How much was held of a place over time. */
+struct levels {
+	VEC(struct tl_level) at;
+	uint32_t source; /* of the last event */
+};
+
 struct blocks {
 	struct timeline *timeline;
 	struct facts *facts;
@@ -62,6 +69,7 @@ struct blocks {
 	struct map index;           /* hash of source and id -> place in holders + 1 */
 	struct memory_fact *memory; /* by place */
 	int64_t *level;             /* by place */
+	struct levels *levels;      /* by place */
 	uint32_t host;              /* the place that is the host */
 };
 
@@ -254,6 +262,9 @@ static void count_block(struct blocks *blocks, const struct holder *holder,
 		blocks->level[event->place] = add_ns(blocks->level[event->place], event->bytes);
 	if (memory->peak_bytes == FACT_UNKNOWN || blocks->level[event->place] > memory->peak_bytes)
 		memory->peak_bytes = blocks->level[event->place];
+	*VEC_ADD(&blocks->levels[event->place].at) =
+		(struct tl_level){ event->time, blocks->level[event->place] };
+	blocks->levels[event->place].source = event->source;
 }
 
 static bool is_gone(const struct blocks *blocks, const struct holder *holder)
@@ -425,6 +436,75 @@ static void find_leaks(struct blocks *blocks)
 	VEC_DONE(&left);
 }
 
+static int by_site(const void *a, const void *b)
+{
+	const struct left *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	return (x->when > y->when) - (x->when < y->when);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct site_fact *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return (x->site > y->site) - (x->site < y->site);
+}
+
+/* What one site holds at the end, and what of it steps but the first left. */
+static struct site_fact site_of(const struct blocks *blocks, const struct left *left, size_t count)
+{
+	const struct step_facts *steps = &blocks->facts->steps;
+	struct site_fact site = { .site = left->site, .growth_bytes_per_step = NAN };
+	int64_t last = 0, spread = 0, of_steps = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		site.count++;
+		site.bytes = add_ns(site.bytes, left[i].bytes);
+		if (left[i].when)
+			of_steps = add_ns(of_steps, left[i].bytes);
+		spread += left[i].when != last;
+		last = left[i].when;
+	}
+	if (spread >= LEAK_SPREAD && steps->step.count > (size_t)LEAK_SPREAD)
+		site.growth_bytes_per_step = (double)of_steps / (double)(steps->step.count - 1);
+	return site;
+}
+
+static void find_sites(struct blocks *blocks)
+{
+	VEC(struct left) left = { 0 };
+
+	for (size_t i = 0; i < blocks->holders.count; i++) {
+		const struct holder *holder = &blocks->holders.at[i];
+
+		if (holder->held && holder->kind == BLOCK)
+			*VEC_ADD(&left) =
+				(struct left){ .place = holder->place,
+					       .site = holder->site,
+					       .bytes = holder->bytes,
+					       .when = place_in_time(blocks, holder->source,
+								     holder->time) };
+	}
+	if (left.count)
+		qsort(left.at, left.count, sizeof(*left.at), by_site);
+	for (size_t i = 0; i < left.count;) {
+		size_t n = 1;
+
+		while (i + n < left.count && left.at[i + n].place == left.at[i].place &&
+		       left.at[i + n].site == left.at[i].site)
+			n++;
+		*VEC_ADD(&blocks->memory[left.at[i].place].sites) = site_of(blocks, &left.at[i], n);
+		i += n;
+	}
+	VEC_DONE(&left);
+}
+
 static bool has_objects(const struct memory_fact *memory)
 {
 	for (size_t i = 0; i < HELD_KINDS; i++) {
@@ -444,6 +524,7 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	blocks.host = count;
 	blocks.memory = mem_zero((count + 1) * sizeof(*blocks.memory));
 	blocks.level = mem_zero((count + 1) * sizeof(*blocks.level));
+	blocks.levels = mem_zero((count + 1) * sizeof(*blocks.levels));
 	for (uint32_t i = 0; i <= count; i++)
 		memory_unknown(&blocks.memory[i], i < count ? i : SESSION_NONE);
 	blocks.sites = intern_new();
@@ -453,11 +534,19 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	for (size_t i = 0; i < blocks.events.count; i++)
 		take_event(&blocks, &blocks.events.at[i]);
 	find_leaks(&blocks);
+	find_sites(&blocks);
 	for (uint32_t i = 0; i <= count; i++) {
 		struct memory_fact *memory = &blocks.memory[i];
 
 		if (memory->peak_bytes != FACT_UNKNOWN)
 			memory->live_bytes = blocks.level[i];
+		memory->growth_bytes_per_step =
+			step_growth(blocks.levels[i].at.at, blocks.levels[i].at.count,
+				    &facts->steps, blocks.levels[i].source);
+		VEC_DONE(&blocks.levels[i].at);
+		if (memory->sites.count)
+			qsort(memory->sites.at, memory->sites.count, sizeof(*memory->sites.at),
+			      by_bytes);
 		if (memory->alloc_count + memory->free_count || has_objects(memory))
 			*VEC_ADD(&facts->memory) = *memory;
 	}
@@ -468,5 +557,6 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	map_done(&blocks.index);
 	free(blocks.memory);
 	free(blocks.level);
+	free(blocks.levels);
 	return ret;
 }

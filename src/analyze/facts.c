@@ -173,8 +173,10 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->readbacks);
 	steps_done(&facts->steps);
 	steps_done(&facts->requests);
-	for (size_t i = 0; i < facts->memory.count; i++)
+	for (size_t i = 0; i < facts->memory.count; i++) {
 		VEC_DONE(&facts->memory.at[i].leaks);
+		VEC_DONE(&facts->memory.at[i].sites);
+	}
 	VEC_DONE(&facts->memory);
 	VEC_DONE(&facts->ranges);
 	VEC_DONE(&facts->overheads);

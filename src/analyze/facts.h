@@ -497,12 +497,20 @@ struct object_fact {
 	const char *site; /* where all of the leaked were made; NULL: unknown, or several places */
 };
 
+/* Blocks that are held at the end, by where they were asked for. */
+struct site_fact {
+	uint32_t site; /* string; 0: unknown */
+	int64_t count, bytes;
+	double growth_bytes_per_step; /* what steps left behind; NAN: no steps, or in few of them */
+};
+
 struct memory_fact {
 	uint32_t device;                                     /* SESSION_NONE: memory of the host */
 	int64_t peak_bytes, live_bytes, reserved_peak_bytes; /* FACT_UNKNOWN */
 	int64_t alloc_count, free_count;
 	double growth_bytes_per_step; /* NAN */
 	VEC(struct leak_fact) leaks;  /* largest blocks first */
+	VEC(struct site_fact) sites;  /* most bytes first */
 	struct object_fact objects[HELD_KINDS];
 };
 

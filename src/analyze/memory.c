@@ -12,13 +12,10 @@
 /* Fewer steps than this show no trend. */
 enum { GROWTH_STEPS = 4 };
 
-struct level {
-	int64_t time, bytes;
-};
-
 struct history {
 	struct memory_fact fact;
-	VEC(struct level) levels;
+	VEC(struct tl_level) levels;
+	uint32_t source;
 };
 
 /* The row of a process's device; SESSION_NONE. */
@@ -36,7 +33,7 @@ static uint32_t device_of(const struct session *session, uint32_t source, int64_
 
 static int by_time(const void *a, const void *b)
 {
-	const struct level *x = a, *y = b;
+	const struct tl_level *x = a, *y = b;
 
 	return (x->time > y->time) - (x->time < y->time);
 }
@@ -61,12 +58,13 @@ static void history_batch(struct timeline *timeline, const struct store_batch *b
 		if (device == SESSION_NONE)
 			continue;
 		history = &histories[device];
+		history->source = source;
 		history->fact.alloc_count += bytes && bytes[i] > 0;
 		history->fact.free_count += bytes && bytes[i] < 0;
 		if (reserved && reserved[i] > history->fact.reserved_peak_bytes)
 			history->fact.reserved_peak_bytes = reserved[i];
 		if (allocated && allocated[i] != EVENT_UNKNOWN) {
-			struct level *level = VEC_ADD(&history->levels);
+			struct tl_level *level = VEC_ADD(&history->levels);
 
 			timeline_time(timeline, source, batch->col[COL_start][i], 0, &level->time,
 				      &ignored);
@@ -77,23 +75,23 @@ static void history_batch(struct timeline *timeline, const struct store_batch *b
 	}
 }
 
-/* What a step leaves behind: the median of the differences between the levels at
- * the ends of steps, if most of them grow. */
-static double growth(const struct history *history, const struct step_facts *steps)
+double step_growth(const struct tl_level *levels, size_t count, const struct step_facts *steps,
+		   uint32_t source)
 {
-	size_t count = steps->step.count, level = 0, known = 0, grown = 0;
+	size_t level = 0, known = 0, grown = 0;
 	double result = NAN;
 	int64_t *at_end;
 
-	if (count < GROWTH_STEPS || !history->levels.count)
+	if (steps->step.count < GROWTH_STEPS || !count)
 		return NAN;
-	at_end = mem_alloc(count * sizeof(*at_end));
-	for (size_t i = 0; i < count; i++) {
-		while (level < history->levels.count &&
-		       history->levels.at[level].time <= steps->step.at[i].end_ns)
+	at_end = mem_alloc(steps->step.count * sizeof(*at_end));
+	for (size_t i = 0; i < steps->step.count; i++) {
+		if (steps->step.at[i].source != source)
+			continue;
+		while (level < count && levels[level].time <= steps->step.at[i].end_ns)
 			level++;
 		if (level)
-			at_end[known++] = history->levels.at[level - 1].bytes;
+			at_end[known++] = levels[level - 1].bytes;
 	}
 	for (size_t i = 1; i < known; i++) {
 		at_end[i - 1] = at_end[i] - at_end[i - 1];
@@ -155,7 +153,8 @@ int memory_facts(struct timeline *timeline, struct store *store, struct facts *f
 			history->fact.live_bytes =
 				history->levels.at[history->levels.count - 1].bytes;
 		}
-		history->fact.growth_bytes_per_step = growth(history, &facts->steps);
+		history->fact.growth_bytes_per_step = step_growth(
+			history->levels.at, history->levels.count, &facts->steps, history->source);
 		if (history->fact.alloc_count + history->fact.free_count)
 			*VEC_ADD(&facts->memory) = history->fact;
 		VEC_DONE(&history->levels);

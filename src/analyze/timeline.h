@@ -351,6 +351,14 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 int clock_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		struct err *err);
 void memory_unknown(struct memory_fact *memory, uint32_t device);
+/* How much is held, from then on. */
+struct tl_level {
+	int64_t time, bytes;
+};
+/* What a step of `source` leaves behind: the median of the differences between the
+ * levels (in order of time) at the ends of steps, if most of them grow; NAN. */
+double step_growth(const struct tl_level *levels, size_t count, const struct step_facts *steps,
+		   uint32_t source);
 void readback_facts(struct timeline *timeline, struct facts *facts);
 
 /* The phase that a name announces; PHASE_OTHER: none. `is_user`: a name that a

@@ -184,6 +184,26 @@ static void put_leaks(const struct facts *facts, const struct memory_fact *memor
 	json_end(json);
 }
 
+static void put_sites(const struct facts *facts, const struct memory_fact *memory,
+		      struct json *json)
+{
+	if (!memory->sites.count)
+		return;
+	json_array(json, "sites");
+	for (size_t i = 0; i < memory->sites.count; i++) {
+		const struct site_fact *site = &memory->sites.at[i];
+
+		json_object(json, NULL);
+		if (site->site)
+			json_text(json, "site", session_text(facts->session, site->site));
+		json_i64(json, "count", site->count);
+		json_i64(json, "bytes", site->bytes);
+		put_f64(json, "growth_bytes_per_step", site->growth_bytes_per_step);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_objects(const struct memory_fact *memory, struct json *json)
 {
 	static const char *const names[HELD_KINDS][3] = {
@@ -222,6 +242,7 @@ static void put_memory(const struct facts *facts, struct json *json)
 		if (memory->device == SESSION_NONE)
 			json_bool(json, "host", true);
 		put_leaks(facts, memory, json);
+		put_sites(facts, memory, json);
 		put_objects(memory, json);
 		json_end(json);
 	}

@@ -102,11 +102,15 @@ static int by_sum(const void *a, const void *b)
 }
 
 static const struct column KERNEL_COLUMNS[] = {
-	{ N_("kernel"), false, true, 0 },     { N_("time"), true, false, 0 },
-	{ N_("share"), true, false, 0 },      { N_("calls"), true, false, 0 },
-	{ N_("mean"), true, false, 1 },       { N_("shortest"), true, false, 3 },
-	{ N_("longest"), true, false, 2 },    { N_("bound"), false, false, 1 },
-	{ N_("top stall"), false, false, 1 }, { N_("PC samples"), true, false, 2 },
+	{ N_("kernel"), false, true, 0 },
+	{ N_("time"), true, false, 0 },
+	{ N_("share"), true, false, 0 },
+	{ N_("calls"), true, false, 0 },
+	{ N_("mean"), true, false, 1 },
+	{ N_("shortest"), true, false, 3 },
+	{ N_("longest"), true, false, 2 },
+	{ N_("bound"), false, false, 1 },
+	{ N_("top stall, of samples"), false, false, 1 },
 };
 
 /* A verdict on a small part of the instances is none on all. */
@@ -130,15 +134,20 @@ static const char *bound_cell(struct page *page, const struct group *group)
 	return bound;
 }
 
+/* "long_scoreboard 50 % of 1,204"; "- of 12" where none is named. */
 static const char *stall_cell(struct page *page, const struct group *group)
 {
-	struct unit_text share;
+	struct unit_text share, count;
 
-	if (!group->stall)
+	if (!group->pc_samples)
 		return NULL;
+	(void)units_count(&count, group->pc_samples);
+	if (!group->stall)
+		return page_printf(page, _("- of %s"), count.at);
 	return page_printf(
-		page, "%s %s", group->stall,
-		units_share(&share, (double)group->stall_samples / (double)group->pc_samples));
+		page, _("%s %s of %s"), group->stall,
+		units_share(&share, (double)group->stall_samples / (double)group->pc_samples),
+		count.at);
 }
 
 /* Whether there are stall reasons, and what they rest on. */
@@ -168,7 +177,7 @@ static void stall_remark(struct page *page, const struct facts *facts, const str
 
 void text_kernels(struct page *page, const struct facts *facts)
 {
-	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 10 };
+	struct table table = { .columns = KERNEL_COLUMNS, .column_count = 9 };
 	int64_t sum_ns = 0, rest_ns = 0;
 	struct groups groups = { 0 };
 
@@ -193,7 +202,6 @@ void text_kernels(struct page *page, const struct facts *facts)
 		table_cell(&table, cell_ns(page, group->max_ns));
 		table_cell(&table, bound_cell(page, group));
 		table_cell(&table, stall_cell(page, group));
-		table_cell(&table, group->pc_samples ? cell_count(page, group->pc_samples) : NULL);
 	}
 	if (groups.all.count) {
 		struct unit_text sum;

@@ -211,6 +211,38 @@ static void live_cell(struct page *page, struct table *table, const struct objec
 	table_cell(table, object->live == FACT_UNKNOWN ? NULL : cell_count(page, object->live));
 }
 
+static const struct column SITE_COLUMNS[] = {
+	{ N_("memory of"), false, false, 2 },  { N_("bytes"), true, false, 0 },
+	{ N_("blocks"), true, false, 1 },      { N_("growth a step"), true, false, 1 },
+	{ N_("obtained in"), false, true, 0 },
+};
+
+/* Where what is held at the end was asked for; what nobody knows says nothing. */
+static void print_sites(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = SITE_COLUMNS, .column_count = 5 };
+
+	for (size_t i = 0; i < facts->memory.count; i++) {
+		const struct memory_fact *memory = &facts->memory.at[i];
+
+		for (size_t k = 0; more(page, k, memory->sites.count); k++) {
+			const struct site_fact *site = &memory->sites.at[k];
+
+			if (!site->site)
+				continue;
+			table_cell(&table,
+				   memory->device == SESSION_NONE
+					   ? _("the host, pinned")
+					   : text_device_short(page, facts, memory->device));
+			table_cell(&table, cell_bytes(page, (double)site->bytes));
+			table_cell(&table, cell_count(page, site->count));
+			table_cell(&table, cell_bytes(page, site->growth_bytes_per_step));
+			table_cell(&table, text_string(page, facts, site->site));
+		}
+	}
+	print_titled(page, _("Held at the end"), &table);
+}
+
 static const struct column LEFT_COLUMNS[] = {
 	{ N_("left again and again"), false, true, 0 },
 	{ N_("times"), true, false, 0 },
@@ -271,6 +303,7 @@ static void print_memory(struct page *page, const struct facts *facts)
 		live_cell(page, &table, &memory->objects[HELD_GRAPH]);
 	}
 	print_titled(page, _("Memory"), &table);
+	print_sites(page, facts);
 	print_left(page, facts);
 }
 

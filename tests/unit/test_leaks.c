@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "rules/rule.h"
 #include "trace_builder.h"
 
@@ -117,6 +119,28 @@ Test(leaks, a_block_left_in_every_fourth_step_is_told_with_its_size)
 		cr_assert_eq(findings_of(&trace), 1);
 		trace_done(&trace);
 	}
+}
+
+Test(leaks, sites_tell_what_is_held_and_what_steps_leave)
+{
+	struct trace trace = recorded();
+	const struct memory_fact *memory;
+
+	block(&trace, 0, 0, 0x1000, 64 << 20); /* once, nobody knows where */
+	for (int i = 0; i < STEPS; i++)
+		block(&trace, i * STEP_US + 500, 0, 0x100000 * (uint64_t)(i + 1), 8 << 20);
+	steps(&trace, true);
+	memory = held_on(&trace, trace.device);
+	cr_assert_eq(memory->sites.count, 2);
+	cr_assert_str_eq(session_text(trace.facts->session, memory->sites.at[0].site),
+			 "fill < main (job)");
+	cr_assert_eq(memory->sites.at[0].count, STEPS);
+	cr_assert_eq(memory->sites.at[0].bytes, (int64_t)STEPS * (8 << 20));
+	cr_assert_float_eq(memory->sites.at[0].growth_bytes_per_step, 8 << 20, 1);
+	cr_assert_eq(memory->sites.at[1].bytes, 64 << 20);
+	cr_assert(isnan(memory->sites.at[1].growth_bytes_per_step));
+	cr_assert_float_eq(memory->growth_bytes_per_step, 8 << 20, 1);
+	trace_done(&trace);
 }
 
 Test(leaks, what_is_given_back_is_none)
