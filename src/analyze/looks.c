@@ -179,7 +179,7 @@ static void tell_states(const struct look_counts *counts, const struct session *
 		idle->thread_state = exact->name;
 		idle->thread_ns = counts->all[LOOK_EXACT];
 		idle->thread_state_ns = ns;
-	} else if (look && !counts->all[LOOK_EXACT] && counts->all[LOOK_STATE] >= LOOKS_LEAST) {
+	} else if (look && counts->all[LOOK_STATE] >= LOOKS_LEAST) {
 		idle->thread_state = look->name;
 		idle->thread_looks = counts->all[LOOK_STATE];
 		idle->thread_state_looks = looks;

@@ -13,17 +13,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "collect/perf_thread.h"
+#include "collect/perf_watch.h"
 #include "collect/python_thread.h"
 
 static const int64_t INTERVAL_NS = 20000000;
 /* Shorter waits are not asked what they wait for. */
 static const int64_t LOOK_NS = 1000000;
-/* What lasts longer is put into the profile piece by piece: we may be killed. */
-static const int64_t SETTLE_NS = 500000000;
-/* Records of a thread that are taken at a time, every 20 ms: 25,000 switches a second.
- * Who switches more often loses some, which is counted. */
-enum { RECORDS_MOST = 1024 };
 /* A look is followed by this many times its cost of rest: half a percent. */
 static const int64_t REST = 200;
 /* Three descriptors each; more threads than that launch in no program. */
@@ -36,7 +31,7 @@ struct watched {
 	int64_t seen_ns;
 	uint64_t ran_ns, queued_ns;
 	bool was_running;
-	struct perf_thread *perf;     /* NULL: by looks */
+	struct perf_watch *perf;      /* NULL: by looks */
 	struct python_thread *python; /* NULL: none, or not asked for */
 };
 
@@ -52,8 +47,9 @@ struct threads {
 	const char *root;
 	struct threads_opts opts;
 	struct sink *sink;
-	int64_t due_ns, fed_ns;
-	uint32_t source; /* of what perf lost; SESSION_NONE until it is used */
+	int64_t due_ns;
+	uint32_t limited; /* threads that perf is too dear for */
+	uint32_t source;  /* of what perf lost; SESSION_NONE until it is used */
 	/* The first reason why there are only looks, why no Python functions. */
 	struct err refused, refused_python;
 	struct symbols *symbols;
@@ -126,7 +122,7 @@ static void unwatch(struct watched *watched)
 		if (files[i] >= 0)
 			(void)close(files[i]);
 	}
-	perf_thread_free(watched->perf);
+	perf_watch_free(watched->perf);
 	watched->perf = NULL;
 	python_thread_free(watched->python);
 	watched->python = NULL;
@@ -244,29 +240,30 @@ static void watch_python(struct threads *threads, struct watched *watched)
 }
 
 /* Switches and samples of the thread, where the kernel lets us. */
-static void watch_closely(struct threads *threads, struct watched *watched)
+static void watch_closely(struct threads *threads, struct watched *watched, int64_t now_ns)
 {
 	struct session *session = threads->sink->session;
 	const struct lane *facts = &session->lanes.at[watched->lane];
-	struct perf_opts opts = { .switches = threads->opts.switches,
-				  .samples_hz = threads->opts.samples_hz };
-	struct perf_ring *ring = NULL;
+	struct perf_watch_opts opts = { .tid = facts->tid,
+					.lane = watched->lane,
+					.sink = threads->sink,
+					.samples_hz = threads->opts.samples_hz };
 	struct err err = { 0 };
 
-	if (!opts.switches)
+	if (!threads->opts.switches)
 		return;
-	if (perf_ring_open(facts->tid, &opts, &ring, &err) < 0) {
+	if (opts.samples_hz)
+		opts.stack = stack_of(threads, facts->process);
+	if (perf_watch_new(&opts, now_ns, &watched->perf, &err) < 0) {
 		if (err.code != ERR_MISSING && !threads->refused.code)
 			threads->refused = err;
 		return;
 	}
 	if (threads->source == SESSION_NONE)
 		threads->source = session_source(session, "perf", "");
-	watched->perf = perf_thread_new(ring, watched->lane, threads->sink,
-					opts.samples_hz ? stack_of(threads, facts->process) : NULL);
 }
 
-static void watch(struct threads *threads, uint32_t lane)
+static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 {
 	struct session *session = threads->sink->session;
 	const struct lane *facts = &session->lanes.at[lane];
@@ -297,12 +294,12 @@ static void watch(struct threads *threads, uint32_t lane)
 	}
 	if (!session->lanes.at[lane].name)
 		session->lanes.at[lane].name = session_string(session, name.at, name.len);
-	watch_closely(threads, &watched);
+	watch_closely(threads, &watched, now_ns);
 	watch_python(threads, &watched);
 	*VEC_ADD(&threads->watched) = watched;
 }
 
-static void watch_new(struct threads *threads)
+static void watch_new(struct threads *threads, int64_t now_ns)
 {
 	struct session *session = threads->sink->session;
 
@@ -321,10 +318,10 @@ static void watch_new(struct threads *threads)
 
 		/* Processes that only use a card have no threads of ours. */
 		if (!strcmp(reader, "cuda"))
-			watch(threads, session_lane(session, &first));
+			watch(threads, session_lane(session, &first), now_ns);
 	}
 	for (; threads->lanes_seen < session->lanes.count; threads->lanes_seen++)
-		watch(threads, (uint32_t)threads->lanes_seen);
+		watch(threads, (uint32_t)threads->lanes_seen, now_ns);
 }
 
 static uint64_t number_at(const char **at)
@@ -424,45 +421,25 @@ static int put(struct threads *threads, const struct watched *watched, int64_t n
 	return watched->state ? sink_range(threads->sink, &range, err) : 0;
 }
 
-/* What a wait is for only /proc says. What is seen there holds if the thread has
- * not moved meanwhile. */
-static int look_closely(struct threads *threads, struct watched *watched, int64_t now_ns,
-			struct err *err)
-{
-	uint32_t state;
-	int moved;
-
-	if (!perf_thread_wants_look(watched->perf, now_ns - LOOK_NS))
-		return 0;
-	state = state_of(threads, watched);
-	moved = perf_thread_take(watched->perf, RECORDS_MOST, err);
-	if (!moved && state)
-		perf_thread_looked(watched->perf, state, now_ns);
-	return moved;
-}
-
 /* Take what the kernel recorded of it. 0: it has ended. */
 static int feed(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
 {
-	int64_t lost;
-	bool ended;
-	int got;
+	struct session *session = threads->sink->session;
+	bool was_limited;
+	int alive;
 
 	if (!watched->perf)
 		return 1;
-	ended = perf_thread_ended(watched->perf);
-	got = perf_thread_take(watched->perf, ended ? SIZE_MAX : RECORDS_MOST, err);
-	lost = perf_thread_lost(watched->perf);
-	if (lost)
-		session_loss(threads->sink->session, threads->source, LOSS_dropped, lost);
-	if (got > 0)
-		session_loss(threads->sink->session, threads->source, LOSS_seen, got);
-	/* When it ended it does not say: not before we last saw it. */
-	if (got >= 0 && ended)
-		return perf_thread_settle(watched->perf, INT64_MAX, threads->fed_ns, err);
-	if (got >= 0 && got < RECORDS_MOST)
-		got = perf_thread_settle(watched->perf, now_ns - SETTLE_NS, now_ns, err);
-	return got < 0 ? got : 1;
+	was_limited = perf_watch_limited(watched->perf);
+	alive = perf_watch_feed(watched->perf, now_ns, err);
+	session_loss(session, threads->source, LOSS_dropped, perf_watch_lost(watched->perf));
+	session_loss(session, threads->source, LOSS_seen, perf_watch_seen(watched->perf));
+	if (!was_limited && perf_watch_limited(watched->perf) && !threads->limited++)
+		session_note(session, threads->source,
+			     "thread %lld switches so often that to record it would slow it: "
+			     "fewer records, or looks, of it and others like it",
+			     (long long)session->lanes.at[watched->lane].tid);
+	return alive;
 }
 
 /* As `each` says 0 of a thread it has ended, and is watched no more. */
@@ -487,15 +464,21 @@ static int for_all(struct threads *threads,
 	return 0;
 }
 
-/* By looks. 0: it has ended. */
+/* 0: it has ended. */
 static int look(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
 {
 	if (watched->python && python_thread_look(watched->python, now_ns, err) < 0)
 		return err->code;
-	if (watched->perf)
-		return look_closely(threads, watched, now_ns, err) < 0 ? err->code : 1;
 	if (put(threads, watched, now_ns, err) < 0)
 		return err->code;
+	watched->state = 0;
+	/* What a wait is for only /proc says. */
+	if (watched->perf && perf_watch_exact(watched->perf)) {
+		if (perf_watch_wants_look(watched->perf, now_ns - LOOK_NS) &&
+		    perf_watch_looked(watched->perf, state_of(threads, watched), now_ns, err) < 0)
+			return err->code;
+		return 1;
+	}
 	watched->state = state_of(threads, watched);
 	watched->seen_ns = now_ns;
 	return watched->state != 0;
@@ -509,11 +492,10 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 		return 0;
 	if (for_all(threads, feed, now_ns, err) < 0)
 		return err->code;
-	threads->fed_ns = now_ns;
 	if (now_ns < threads->due_ns)
 		return 0;
 	/* What is new is opened once: that is not what rests are for. */
-	watch_new(threads);
+	watch_new(threads, now_ns);
 	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (for_all(threads, look, now_ns, err) < 0)
 		return err->code;
@@ -531,7 +513,7 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 
 		if (watched->python && python_thread_finish(watched->python, now_ns, err) < 0)
 			return err->code;
-		if (watched->perf && perf_thread_settle(watched->perf, INT64_MAX, now_ns, err) < 0)
+		if (watched->perf && perf_watch_finish(watched->perf, now_ns, err) < 0)
 			return err->code;
 		if (put(threads, watched, now_ns, err) < 0)
 			return err->code;

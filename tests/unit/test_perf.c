@@ -2,10 +2,13 @@
 #include "collect/perf_thread.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 
 #include <linux/perf_event.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/perf_watch.h"
 #include "sink_record.h"
 
 enum { RING = 4096 };
@@ -197,4 +200,80 @@ Test(perf, addresses_become_names)
 	buf_done(&chain);
 	perf_stack_free(stack);
 	symbols_free(symbols);
+}
+
+struct echo {
+	int in[2], out[2];
+	int64_t tid;
+};
+
+/* Gives back what it gets: a switch or two each time. */
+static void *echo(void *at)
+{
+	struct echo *echo = at;
+	char c = 0;
+
+	echo->tid = syscall(SYS_gettid);
+	do
+		cr_assert_eq(write(echo->out[1], &c, 1), 1);
+	while (read(echo->in[0], &c, 1) == 1);
+	return NULL;
+}
+
+static void ask(struct echo *at, int times)
+{
+	char c = 0;
+
+	for (int i = 0; i < times; i++) {
+		cr_assert_eq(write(at->in[1], &c, 1), 1);
+		cr_assert_eq(read(at->out[0], &c, 1), 1);
+	}
+}
+
+/* With the clock standing still a budget is all there is. */
+Test(perf, a_thread_that_switches_often_is_left_alone_for_a_time)
+{
+	struct echo at = { 0 };
+	struct perf_watch_opts opts = { .sink = &record_new()->sink, .samples_hz = 99 };
+	struct lane lane = { .kind = LANE_THREAD, .device = SESSION_NONE };
+	struct perf_watch *watch = NULL;
+	int64_t now_ns = 1000000000000;
+	struct err err = { 0 };
+	pthread_t thread;
+	char c;
+
+	cr_assert(!pipe(at.in) && !pipe(at.out));
+	cr_assert_eq(pthread_create(&thread, NULL, echo, &at), 0);
+	cr_assert_eq(read(at.out[0], &c, 1), 1);
+	opts.tid = at.tid;
+	lane.source = session_source(opts.sink->session, "cuda", "it");
+	opts.lane = session_lane(opts.sink->session, &lane);
+	if (perf_watch_new(&opts, now_ns, &watch, &err) < 0) {
+		cr_log_warn("no perf events here: %s", err.line);
+		return;
+	}
+	for (int i = 0; i < 5 && !perf_watch_limited(watch); i++) {
+		cr_assert(perf_watch_exact(watch));
+		ask(&at, 1500);
+		cr_assert_eq(perf_watch_feed(watch, now_ns, &err), 1);
+	}
+	cr_assert(perf_watch_limited(watch), "samples");
+	cr_assert(perf_watch_exact(watch), "but not yet the switches");
+	for (int i = 0; i < 10 && perf_watch_exact(watch); i++) {
+		ask(&at, 1500);
+		cr_assert_eq(perf_watch_feed(watch, now_ns, &err), 1);
+	}
+	cr_assert_not(perf_watch_exact(watch));
+	cr_assert_gt(perf_watch_seen(watch), 0);
+	cr_assert_eq(perf_watch_feed(watch, now_ns + 9000000000, &err), 1);
+	cr_assert_not(perf_watch_exact(watch));
+	cr_assert_eq(perf_watch_feed(watch, now_ns + 10000000000, &err), 1);
+	cr_assert(perf_watch_exact(watch), "another chance");
+	close(at.in[1]);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	while (perf_watch_feed(watch, now_ns + 10000000000, &err) == 1)
+		sched_yield();
+	cr_assert_eq(perf_watch_finish(watch, now_ns + 10000000000, &err), 0);
+	perf_watch_free(watch);
+	record_free(record_of(opts.sink));
 }
