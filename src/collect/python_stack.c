@@ -23,6 +23,7 @@ struct code {
 	uint64_t file, qualname, lines; /* addresses, to tell it from its successor */
 	int32_t first_line;
 	char *function, *base; /* "collate", "data.py" */
+	bool is_library;       /* the standard one */
 	uint8_t *table;
 	size_t table_bytes;
 };
@@ -164,6 +165,14 @@ static char *text_at(const struct python_stack *stack, uint64_t address, bool is
 	return out.at;
 }
 
+/* ".../lib/python3.11/queue.py", but not what is installed below it; and modules that
+ * are part of the interpreter. */
+static bool is_library(const char *path)
+{
+	return path[0] == '<' ? !strncmp(path, "<frozen ", 8)
+			      : strstr(path, "/lib/python3.") && !strstr(path, "-packages/");
+}
+
 /* Its qualified name without the functions that it was made in; its file without
  * the folders. */
 static bool code_names(const struct python_stack *stack, struct code *code)
@@ -178,6 +187,7 @@ static bool code_names(const struct python_stack *stack, struct code *code)
 	if (name && file) {
 		code->function = mem_text(name);
 		code->base = mem_text(slash ? slash + 1 : file);
+		code->is_library = is_library(file);
 	}
 	free(qualname);
 	free(file);
@@ -296,6 +306,8 @@ bool python_stack_look(struct python_stack *stack, uint64_t thread, int64_t tid,
 		       struct buf *chain)
 {
 	const struct python_layout *layout = &stack->layout;
+	struct buf innermost = { 0 };
+	size_t leaf_before = leaf->len;
 	uint64_t frame;
 	int told = 0;
 
@@ -322,9 +334,14 @@ bool python_stack_look(struct python_stack *stack, uint64_t thread, int64_t tid,
 		offset =
 			(int64_t)(word_in(bytes, layout->instruction) - address - layout->bytecode);
 		if (!told)
+			tell(code, offset, &innermost);
+		if (leaf->len == leaf_before && !code->is_library)
 			tell(code, offset, leaf);
 		buf_text(chain, told++ ? " < " : "");
 		tell(code, offset, chain);
 	}
+	if (leaf->len == leaf_before && innermost.len)
+		buf_text(leaf, innermost.at);
+	buf_done(&innermost);
 	return true;
 }

@@ -42,8 +42,9 @@ DEFINE_OWNED(python_stack, python_stack_free);
 /* The thread's state, to be looked at; 0: it has none (yet). */
 uint64_t python_stack_thread(struct python_stack *stack, int64_t tid);
 
-/* What thread `tid`, whose state is at `thread`, runs: the innermost function,
- * "collate data.py:41", and "collate data.py:41 < fetch data.py:20 < ..." to the
- * ends of `leaf` and `chain`. False: the state is not the thread's any more. */
+/* What thread `tid`, whose state is at `thread`, runs: "collate data.py:41", the
+ * innermost function that is not the standard library's (if none is, the innermost),
+ * to the end of `leaf`; all of them, "sleep time.py:7 < collate data.py:41 < ...",
+ * to that of `chain`. False: the state is not the thread's any more. */
 bool python_stack_look(struct python_stack *stack, uint64_t thread, int64_t tid, struct buf *leaf,
 		       struct buf *chain);

@@ -226,6 +226,25 @@ def switches():
         at.close()
 
 
+def refused():
+    """Where the kernel says no there are looks, and a line each that says why."""
+    at = Place()
+    try:
+        program = [os.path.join(HOSTS, "deny"), "perf_event_open", "process_vm_readv", "--"]
+        if at.run([*program, "true"]).returncode == 77:
+            raise Skip("no seccomp here")
+        done = at.run([*program, *at.sonde_argv([sys.executable, os.path.join(TOP, "loader.py"), "sleep", "20"])])
+        expect(done.returncode == 0 and done.stdout == b"done\n", "%r" % done.stdout)
+        for line in (b"threads are only looked at: perf_event_open: Permission denied (perf_event_paranoid is ",
+                     b"Python functions are not read: process_vm_readv: Permission denied"):
+            expect(done.stderr.count(line) == 1, "no line, or several: %s" % done.stderr.decode())
+        expect(at.number("select count(*) from state_exact") + at.number("select count(*) from python_stack") == 0, "how?")
+        expect(at.number("select count(*) from state where name='waiting: clock_nanosleep'") > 0, "no looks")
+        at.clean()
+    finally:
+        at.close()
+
+
 def pythons():
     """The interpreters of this machine: ours, and those of PATH and pyenv."""
     found = [sys.executable]
@@ -291,6 +310,7 @@ CASES = {
     "states": states,
     "switches": switches,
     "python": python,
+    "refused": refused,
     "calls": calls,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,

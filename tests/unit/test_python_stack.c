@@ -91,6 +91,27 @@ Test(python_stack, names_are_utf_8_without_controls)
 	python_stack_free(stack);
 }
 
+Test(python_stack, what_waits_in_the_standard_library_is_named_by_its_caller)
+{
+	static const char *const paths[] = { "/usr/lib/python3.11/queue.py",
+					     "/opt/lib/python3.11/site-packages/q.py" };
+	struct python_layout layout;
+	struct python_stack *stack = stack_new(0x030b02f0, &layout);
+	struct buf chain = { 0 };
+
+	image_code(&image, &layout, 0, "get", paths[0], 40);
+	cr_assert_str_eq(look(stack, 42, &chain), "main train.py:3");
+	cr_assert_str_eq(chain.at, "get queue.py:41 < main train.py:3");
+	image_put(&image, AT_FRAMES + layout.previous, 0);
+	cr_assert_str_eq(look(stack, 42, &chain), "get queue.py:41", "nobody called it");
+	python_stack_free(stack);
+	stack = stack_new(0x030b02f0, &layout);
+	image_code(&image, &layout, 0, "get", paths[1], 40);
+	cr_assert_str_eq(look(stack, 42, &chain), "get q.py:41");
+	buf_done(&chain);
+	python_stack_free(stack);
+}
+
 Test(python_stack, lists_that_bite_their_tails_end)
 {
 	struct python_layout layout;
