@@ -72,21 +72,48 @@ static void count(struct look_counts *counts, enum look_kind kind, uint32_t name
 	counts->all[kind] = add_ns(counts->all[kind], by);
 }
 
-static void count_kind(struct look_counts *counts, const struct timeline *timeline,
-		       enum look_kind kind, struct tl_look want, int64_t to)
+/* The first that is not before `want`. Gaps come in order of time, mostly of one
+ * thread: it is not far from `hint`, where the last one was. */
+static size_t look_from(const struct tl_look *looks, size_t count, const struct tl_look *want,
+			size_t hint)
 {
-	const struct tl_look *looks = timeline->looks[kind].at;
-	size_t low = 0, high = timeline->looks[kind].count, end = high;
-	int64_t from = want.time;
+	size_t low = 0, high = count, step = 1;
 
+	if (hint < count && by_lane_and_time(&looks[hint], want) < 0) {
+		low = hint + 1;
+		while (step < count - low && by_lane_and_time(&looks[low + step], want) < 0) {
+			low += step + 1;
+			step *= 2;
+		}
+		high = step < count - low ? low + step : count;
+	} else {
+		high = hint < count ? hint : count;
+		while (step <= high && by_lane_and_time(&looks[high - step], want) >= 0) {
+			high -= step;
+			step *= 2;
+		}
+		low = step <= high ? high - step + 1 : 0;
+	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (by_lane_and_time(&looks[middle], &want) < 0)
+		if (by_lane_and_time(&looks[middle], want) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	return low;
+}
+
+static void count_kind(struct look_counts *counts, const struct timeline *timeline,
+		       enum look_kind kind, struct tl_look want, int64_t to)
+{
+	const struct tl_look *looks = timeline->looks[kind].at;
+	size_t end = timeline->looks[kind].count;
+	size_t low = look_from(looks, end, &want, counts->hint[kind]);
+	int64_t from = want.time;
+
+	counts->hint[kind] = low;
 	/* The one before may reach into it. */
 	if (kind == LOOK_EXACT && low && looks[low - 1].lane == want.lane)
 		low--;
@@ -207,4 +234,5 @@ void looks_tell(struct look_counts *counts, const struct session *session, struc
 	map_done(&counts->at);
 	VEC_DONE(&counts->seen);
 	memset(counts->all, 0, sizeof(counts->all));
+	memset(counts->hint, 0, sizeof(counts->hint));
 }

@@ -331,6 +331,7 @@ struct look_counts {
 	})
 	seen;
 	int64_t all[LOOK_KIND_COUNT];
+	size_t hint[LOOK_KIND_COUNT]; /* where the last look asked for was */
 };
 /* `kind`: of chunks; false: no look at a thread. */
 bool look_kind_of(enum store_kind kind, enum look_kind *ret_kind);

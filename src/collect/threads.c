@@ -260,7 +260,7 @@ static void watch_closely(struct threads *threads, struct watched *watched, int6
 		return;
 	}
 	if (threads->source == SESSION_NONE)
-		threads->source = session_source(session, "perf", "");
+		threads->source = session_source(session, "perf", "context switches");
 }
 
 static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)

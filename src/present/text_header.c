@@ -89,6 +89,8 @@ static void process_line(struct page *page, const struct facts *facts, uint32_t 
 
 	if (!strcmp(session_text(session, source->reader), "nvml"))
 		line = _("the cards, sampled meanwhile");
+	if (!strcmp(session_text(session, source->reader), "perf"))
+		line = _("context switches of its threads");
 	if (source->rank >= 0)
 		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
 	for (size_t i = 0; i < count && i < HEADER_LINES; i++)

@@ -274,6 +274,7 @@ def python():
             burnt = at.number("select count(*) from python_stack where name like 'augment loader.py:%'")
             expect(2 * burnt >= looks > 0, "augment in %d of %d" % (burnt, looks))
             report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            expect(all(source.get("file") for source in report["profile"]["sources"]), "a source without a name")
             causes = [idle.get("python", "") for device in report["devices"] for idle in device["idle"]]
             expect(any(name.startswith("augment loader.py:") for name in causes), "told: %s" % causes)
         both(at, [sys.executable, os.path.join(TOP, "loader.py"), "sleep", "5"], ("-t", "cuda"))

@@ -414,3 +414,41 @@ Test(idle, gaps_that_an_upload_of_data_ends_are_counted)
 	cr_assert_eq(idle->upload_ns, (5000 - 20) * 1000);
 	trace_done(&trace);
 }
+
+/* Many gaps of two threads in turn, and looks of both: counted as one by one. */
+Test(idle, looks_are_counted_gap_by_gap)
+{
+	struct trace trace = trace_new();
+	const struct idle_fact *idle;
+	int64_t expected = 0, waiting = 0;
+
+	for (int64_t i = 0; i < 400; i++) {
+		int64_t at = 2000 * i, tid = i * i % 3 ? 1 : 2;
+
+		trace_launch(&trace, tid, at, at + 10, at + 100);
+		for (int64_t look = at; look < at + 2000; look += 130 + i % 7) {
+			bool waits = (look / 130 + i) % 3 != 0;
+
+			trace_range(&trace, 1, RANGE_STATE, waits ? "waiting" : "running", look,
+				    look + 100);
+			trace_range(&trace, 2, RANGE_STATE, waits ? "waiting" : "running", look,
+				    look + 100);
+		}
+	}
+	idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+	for (int64_t i = 0; i < 399; i++) {
+		int64_t at = 2000 * i;
+
+		for (int64_t look = at; look < at + 2000; look += 130 + i % 7) {
+			bool waits = (look / 130 + i) % 3 != 0;
+
+			if (look < at + 100)
+				continue;
+			expected++;
+			waiting += waits;
+		}
+	}
+	cr_assert_eq(idle->thread_looks, expected);
+	cr_assert_eq(idle->thread_state_looks, waiting);
+	trace_done(&trace);
+}
