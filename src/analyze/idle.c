@@ -247,6 +247,8 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 		host = IDLE_SYNC_BLOCKED;
 		launching = IDLE_SYNC_BLOCKED;
 	}
+	if (host == launching)
+		host_to = from;
 	part(idler, host, from, host_to, thread, other);
 	part(idler, launching, host_to, launch_to, thread, other);
 	part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);

@@ -37,16 +37,14 @@ enum {
 	QUANTILES_BINS = (64 - QUANTILES_BIN_BITS + 1) << QUANTILES_BIN_BITS
 };
 
+/* Without a branch: lengths of kernels are on both sides of any. */
 static inline uint32_t quantiles_bin(int64_t value)
 {
 	uint64_t v = (uint64_t)value;
-	int shift;
+	uint32_t shift = 63 - QUANTILES_BIN_BITS -
+			 (uint32_t)__builtin_clzll(v | UINT64_C(1) << QUANTILES_BIN_BITS);
 
-	if (v >> QUANTILES_BIN_BITS == 0)
-		return (uint32_t)v;
-	shift = 63 - __builtin_clzll(v) - QUANTILES_BIN_BITS;
-	return (uint32_t)((shift + 1) << QUANTILES_BIN_BITS |
-			  (int)(v >> shift & ((1 << QUANTILES_BIN_BITS) - 1)));
+	return (shift << QUANTILES_BIN_BITS) + (uint32_t)(v >> shift);
 }
 
 void quantiles_add_first(struct quantiles *quantiles, int64_t value);

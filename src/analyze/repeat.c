@@ -51,13 +51,19 @@ struct mark {
 	uint64_t gap_ns; /* sum */
 };
 
+struct able {
+	uint32_t count, kind;
+};
+
 struct seeker {
 	uint32_t *kind_of; /* by `what`, NOT_SEEN: not in the window */
 	uint32_t *kinds;   /* of the window, a kind each place */
 	size_t count, kind_count;
 	uint32_t *first, *places; /* places of kind k: places[first[k]] .. first[k + 1] */
-	uint32_t *unit_of;        /* of a place; NOT_SEEN before the first mark */
-	int64_t *counts;          /* of one kind, by unit */
+	struct able *able;        /* kinds that can speak */
+	size_t able_count;
+	uint32_t *unit_of; /* of a place; NOT_SEEN before the first mark */
+	int64_t *counts;   /* of one kind, by unit */
 	VEC(struct mark) marks;
 };
 
@@ -69,6 +75,30 @@ struct judgement {
 static bool is_mark(const struct mark *mark, uint32_t before, uint32_t kind)
 {
 	return kind == mark->kind && (mark->before == NOT_SEEN || mark->before == before);
+}
+
+/* Each kind has one voice: those that are heard quickly come first. */
+static int by_count(const void *a, const void *b)
+{
+	const struct able *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static void able_find(struct seeker *seeker)
+{
+	seeker->able = mem_alloc((seeker->kind_count + 1) * sizeof(*seeker->able));
+	for (uint32_t k = 0; k < seeker->kind_count; k++) {
+		const uint32_t *places = seeker->places + seeker->first[k];
+		uint32_t count = seeker->first[k + 1] - seeker->first[k];
+
+		if (count >= KIND_LEAST &&
+		    STRETCH_PARTS * (places[count - 1] - places[0]) >= seeker->count)
+			seeker->able[seeker->able_count++] = (struct able){ count, k };
+	}
+	qsort(seeker->able, seeker->able_count, sizeof(*seeker->able), by_count);
 }
 
 static void kinds_number(struct seeker *seeker, const struct repeat_item *items, uint32_t whats)
@@ -91,6 +121,7 @@ static void kinds_number(struct seeker *seeker, const struct repeat_item *items,
 		next[k + 1] += next[k];
 	for (size_t i = 0; i < seeker->count; i++)
 		seeker->places[next[seeker->kinds[i]]++] = (uint32_t)i;
+	able_find(seeker);
 }
 
 static void mark_count(struct seeker *seeker, struct map *slot, uint32_t before, uint32_t kind,
@@ -160,7 +191,7 @@ static void marks_find(struct seeker *seeker, const struct repeat_item *items)
 }
 
 /* How often `kind` comes in most of the units (0: in few), and the share of units
- * in which it does so; false if it comes too seldom, or in one place only. */
+ * in which it does so; false if it comes too seldom in them. */
 static bool kind_judge(struct seeker *seeker, uint32_t kind, size_t units, uint32_t *ret_usual,
 		       double *ret_share)
 {
@@ -172,8 +203,6 @@ static bool kind_judge(struct seeker *seeker, uint32_t kind, size_t units, uint3
 
 	*ret_usual = 0;
 	*ret_share = 0;
-	if (!count || STRETCH_PARTS * (places[count - 1] - places[0]) < seeker->count)
-		return false;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t unit = seeker->unit_of[places[i]];
 
@@ -199,24 +228,37 @@ static bool kind_judge(struct seeker *seeker, uint32_t kind, size_t units, uint3
 	return true;
 }
 
+/* Units from mark to mark into unit_of; how many whole ones, as the last may be cut
+ * off. */
+static size_t units_number(struct seeker *seeker, const struct mark *mark)
+{
+	uint32_t unit = NOT_SEEN, from = 0; /* NOT_SEEN + 1 is 0 */
+
+	for (uint32_t k = seeker->first[mark->kind]; k < seeker->first[mark->kind + 1]; k++) {
+		uint32_t place = seeker->places[k];
+
+		if (!is_mark(mark, place ? seeker->kinds[place - 1] : NOT_SEEN, mark->kind))
+			continue;
+		for (; from < place; from++)
+			seeker->unit_of[from] = unit;
+		unit++;
+	}
+	for (; from < seeker->count; from++)
+		seeker->unit_of[from] = unit;
+	return unit;
+}
+
 /* How alike is what lies between the occurrences of `mark`; what is usual in it,
  * if `usual` (by kind) is given. */
 static struct judgement mark_judge(struct seeker *seeker, const struct mark *mark, uint32_t *usual)
 {
 	struct judgement judgement = { 0 };
-	uint32_t unit = NOT_SEEN, before = NOT_SEEN;
 	double sum = 0;
 
-	for (size_t i = 0; i < seeker->count; i++) {
-		unit += is_mark(mark, before, seeker->kinds[i]); /* NOT_SEEN + 1 is 0 */
-		before = seeker->kinds[i];
-		seeker->unit_of[i] = unit;
-	}
-	/* The last one may be cut off. */
-	judgement.units = unit;
-	for (uint32_t kind = 0; kind < seeker->kind_count; kind++) {
-		double left = seeker->kind_count - kind;
-		uint32_t count;
+	judgement.units = units_number(seeker, mark);
+	for (size_t i = 0; i < seeker->able_count; i++) {
+		double left = (double)(seeker->able_count - i);
+		uint32_t kind = seeker->able[i].kind, count;
 		double share;
 
 		/* Even if all the others agreed: most marks end here. */
@@ -439,6 +481,7 @@ static bool part_find(const struct repeat_source *source, uint32_t whats, size_t
 	free(seeker.kinds);
 	free(seeker.first);
 	free(seeker.places);
+	free(seeker.able);
 	free(seeker.unit_of);
 	free(seeker.counts);
 	VEC_DONE(&seeker.marks);

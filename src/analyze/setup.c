@@ -124,14 +124,18 @@ static void first_launches(struct setup *setup)
 	for (uint32_t d = 0; d < session->devices.count; d++) {
 		const struct tl_device *device = &timeline->devices[d];
 		bool *seen = device->count ? mem_zero(timeline->name_count + 1) : NULL;
+		/* The keys themselves lie far apart: ten million looks at them take long. */
+		bool *seen_key = device->count ? mem_zero(session->keys.count + 1) : NULL;
 
 		for (size_t i = 0; i < device->count; i++) {
 			uint32_t op = device_op(device, i), call = ops->call[op], name;
 			const struct tl_segment *segment = op_segment(timeline, op);
 			int64_t start, end;
 
-			if (segment->kind != STORE_kernel || ops->key[op] >= session->keys.count)
+			if (segment->kind != STORE_kernel || ops->key[op] >= session->keys.count ||
+			    seen_key[ops->key[op]])
 				continue;
+			seen_key[ops->key[op]] = true;
 			name = session->keys.at[ops->key[op]].name;
 			if (name >= timeline->name_count || seen[name])
 				continue;
@@ -145,6 +149,7 @@ static void first_launches(struct setup *setup)
 			map_put(&timeline->first_launches, call, 1);
 			add(setup, segment->source, SETUP_LAUNCH, start, end);
 		}
+		free(seen_key);
 		free(seen);
 	}
 }

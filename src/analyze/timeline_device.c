@@ -65,10 +65,8 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 	if (pass->any_copies)
 		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
 	quantiles_add(&pass->kernel_ns, ns);
-	if (ns < SMALL_KERNEL_NS) {
-		pass->fact->small_kernels++;
-		pass->fact->small_kernel_ns += ns;
-	}
+	pass->fact->small_kernels += ns < SMALL_KERNEL_NS;
+	pass->fact->small_kernel_ns += ns < SMALL_KERNEL_NS ? ns : 0;
 	if (call >= TL_BEFORE) {
 		pass->fact->unmatched_ops++;
 		pass->fact->launched_before += call == TL_BEFORE;
