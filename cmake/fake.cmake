@@ -21,6 +21,10 @@ set_target_properties(record_nvml PROPERTIES OUTPUT_NAME record-nvml
 	LIBRARY_OUTPUT_DIRECTORY ${FAKE_DIR})
 add_dependencies(tests record_nvml)
 
+# Time that passes without waiting: LD_PRELOAD=.../libwarp.so, for ./bench.
+add_library(warp MODULE EXCLUDE_FROM_ALL tests/fake/warp.c)
+set_target_properties(warp PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${FAKE_DIR})
+
 add_executable(collect_dump EXCLUDE_FROM_ALL tests/fake/collect_dump.c)
 target_link_libraries(collect_dump PRIVATE collect)
 add_dependencies(tests collect_dump)

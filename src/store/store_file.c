@@ -105,9 +105,10 @@ static int create_tables(struct store *store, struct err *err)
 
 /* 80 MB: large chunks, few of them early. */
 static const size_t IMPORT_BUDGET_BYTES = 80u << 20;
-/* Eight boards with full chunks; a thousand processes write theirs early. */
+/* Eight boards with a few processes have chunks of some hundred rows, in a monitor of
+ * less than 16 MiB; a thousand processes write theirs early. */
 enum { RECORDING_ROWS_MAX = 512 };
-static const size_t RECORDING_BUDGET_BYTES = 4u << 20;
+static const size_t RECORDING_BUDGET_BYTES = 5u << 19;
 
 static int create(const char *path, bool recording, struct store **ret_store, struct err *err)
 {
@@ -169,8 +170,12 @@ int store_flush(struct store *store, struct err *err)
 
 int store_flush_durably(struct store *store, struct err *err)
 {
-	int ret = store_exec(store, "PRAGMA synchronous=FULL;", err);
+	/* A chunk that filled since the last flush has begun one, in which the pragma
+	 * is refused. */
+	int ret = store->writer->in_transaction ? writer_commit(store->writer, err) : 0;
 
+	if (ret >= 0)
+		ret = store_exec(store, "PRAGMA synchronous=FULL;", err);
 	if (ret >= 0)
 		ret = writer_write_tails(store->writer, err);
 	if (ret >= 0)

@@ -366,6 +366,10 @@ static int64_t *new_row(struct writer *writer, struct rows *rows)
 	if (rows->count == rows->room) {
 		size_t room = rows->room ? rows->room * 8 : writer->recording ? 8 : 64;
 
+		/* Room that stands empty would count against the budget, and many lanes
+		 * make small chunks as it is. */
+		if (writer->recording && rows->room >= 64)
+			room = rows->room + 64;
 		if (room > writer->rows_max ||
 		    (rows->full && writer->bytes < writer->budget_bytes / 2))
 			room = writer->rows_max;

@@ -20,7 +20,8 @@
  *	hang CALL, crash CALL, slow CALL MS
  *	replay FILE              answers come from a recorded log instead (beside the script)
  *
- * VALUE is a number, N+R (grows by R a second) or N++R (by R with each call).
+ * VALUE is a number, N+R (grows by R a second), N++R (by R with each call) or N~R
+ * (differs by up to R from call to call).
  * What is not said is not supported (status 3); lines before the first `gpu`
  * are about the whole library.
  *

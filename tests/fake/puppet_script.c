@@ -147,6 +147,15 @@ struct puppet_line *puppet_find(struct puppet *puppet, int device, const char *w
 	return NULL;
 }
 
+/* Between -1 and 1, the same row of them in each run. */
+static double unsteady(void)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (double)(state >> 40) / (1 << 23) - 1;
+}
+
 bool puppet_value(struct puppet *puppet, struct puppet_line *line, int n, double *ret_value)
 {
 	const char *at = line->text;
@@ -167,6 +176,8 @@ bool puppet_value(struct puppet *puppet, struct puppet_line *line, int n, double
 	*ret_value = strtod(at, &end);
 	if (end == at)
 		return false;
+	if (end[0] == '~')
+		*ret_value += strtod(end + 1, NULL) * unsteady();
 	if (end[0] == '+' && end[1] == '+')
 		*ret_value += strtod(end + 2, NULL) * (double)line->calls;
 	else if (end[0] == '+')

@@ -24,23 +24,28 @@ static void remove_dir(void)
 	temp_remove(&folder);
 }
 
+/* Sample number `i` of each board. */
+static int push(struct store *store, uint32_t boards, int i, struct err *err)
+{
+	for (uint32_t lane = 0; lane < boards; lane++) {
+		struct sample sample = { .lane = lane, .time_ns = i * 1000000000LL };
+
+		sample_set(&sample, METRIC_power_w, 300 + i % 7 + lane * 0.001);
+		sample_set(&sample, METRIC_reason_power_cap_us, 1e12 + i * 5000.0);
+		if (i % 3)
+			sample_set(&sample, METRIC_sm_mhz, 1980 - i % 5 * 15);
+		if (sink_sample(store_sink(store), &sample, err) < 0)
+			return err->code;
+	}
+	return 0;
+}
+
 /* `rounds` samples of each board from number `first` on, flushed each. */
 static int record(struct store *store, uint32_t boards, int first, int rounds, struct err *err)
 {
-	for (int i = first; i < first + rounds; i++) {
-		for (uint32_t lane = 0; lane < boards; lane++) {
-			struct sample sample = { .lane = lane, .time_ns = i * 1000000000LL };
-
-			sample_set(&sample, METRIC_power_w, 300 + i % 7 + lane * 0.001);
-			sample_set(&sample, METRIC_reason_power_cap_us, 1e12 + i * 5000.0);
-			if (i % 3)
-				sample_set(&sample, METRIC_sm_mhz, 1980 - i % 5 * 15);
-			if (sink_sample(store_sink(store), &sample, err) < 0)
-				return err->code;
-		}
-		if (store_flush(store, err) < 0)
+	for (int i = first; i < first + rounds; i++)
+		if (push(store, boards, i, err) < 0 || store_flush(store, err) < 0)
 			return err->code;
-	}
 	return 0;
 }
 
@@ -93,6 +98,24 @@ Test(recording, what_is_flushed_in_pieces_comes_out_whole, .init = make_dir, .fi
 		check(path, 3, rounds[i], false);
 		cr_assert(store_is_recording(path));
 	}
+}
+
+Test(recording, a_chunk_that_fills_before_a_durable_flush_is_kept, .init = make_dir,
+     .fini = remove_dir)
+{
+	enum { ROUNDS = 1500 };
+	OWN(store_closep) struct store *store = NULL;
+	struct err err = { 0 };
+
+	cr_assert_eq(store_create_recording(path, &store, &err), 0, "%s", err.line);
+	fill(store_session(store), 1);
+	for (int i = 0; i < ROUNDS; i++) {
+		cr_assert_eq(push(store, 1, i, &err), 0, "%s", err.line);
+		cr_assert_eq(i % 7 ? 0 : store_flush_durably(store, &err), 0, "%d: %s", i,
+			     err.line);
+	}
+	cr_assert_eq(store_finish(store, &err), 0, "%s", err.line);
+	check(path, 1, ROUNDS, false);
 }
 
 /* A child that writes, flushes `rounds` samples, and is killed. */
