@@ -108,7 +108,7 @@ Test(recording, a_chunk_that_fills_before_a_durable_flush_is_kept, .init = make_
 	struct err err = { 0 };
 
 	cr_assert_eq(store_create_recording(path, &store, &err), 0, "%s", err.line);
-	fill(store_session(store), 1);
+	describe_boards(store_session(store), 1);
 	for (int i = 0; i < ROUNDS; i++) {
 		cr_assert_eq(push(store, 1, i, &err), 0, "%s", err.line);
 		cr_assert_eq(i % 7 ? 0 : store_flush_durably(store, &err), 0, "%d: %s", i,
