@@ -210,6 +210,9 @@ bool object_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 bool object_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		   const struct cupti_callback *call);
 
+/* other.c [setup]: is another profiler or debugger at work here, and by what does it show? */
+bool other_tool_here(char *ret_name, size_t bytes);
+
 /* yield.c [setup]: notice when the host asks for CUPTI itself, and step back. */
 void yield_watch(struct inject *inject);
 

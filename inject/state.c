@@ -118,6 +118,17 @@ static bool set_up_alone(void)
 	return false;
 }
 
+/* [setup] */
+static bool stands_back(struct inject *inject)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+
+	if (!other_tool_here(segment->other_tool, sizeof(segment->other_tool)))
+		return false;
+	inject_off(inject, SEGMENT_REASON_OTHER_TOOL, 0);
+	return true;
+}
+
 /* [setup] By the driver, in cuInit. */
 int InitializeInjection(void)
 {
@@ -125,8 +136,8 @@ int InitializeInjection(void)
 
 	if (!set_up_alone())
 		return 1;
-	if (set_up() && !inject_state->cupti.cuptiGetVersion && cupti_open(inject_state) &&
-	    activity_start(inject_state) == 0) {
+	if (set_up() && !inject_state->cupti.cuptiGetVersion && !stands_back(inject_state) &&
+	    cupti_open(inject_state) && activity_start(inject_state) == 0) {
 		yield_watch(inject_state);
 		thread_start(inject_state);
 		(void)atexit(at_exit);

@@ -12,11 +12,13 @@
 #include "cmd/cmd.h"
 #include "cmd/run_host.h"
 #include "cmd/run_name.h"
+#include "cmd/run_status.h"
 #include "cmd/run_system.h"
 #include "collect/launch.h"
 #include "collect/spool.h"
 #include "collect/threads.h"
 #include "store/store.h"
+#include "wire/other_tools.h"
 #include "wire/segment.h"
 
 enum { RUN_ENV_MAX = 8 };
@@ -35,7 +37,7 @@ struct run_args {
 	const char *range;
 	const char *library, *nvml;
 	int duration, delay;
-	bool no_report, no_system, no_threads, torch_ops;
+	bool status, no_report, no_system, no_threads, torch_ops;
 	struct opt_list command;
 };
 
@@ -61,6 +63,8 @@ static const struct opt run_opts[] = {
 		N_("record this long; COMMAND goes on")),
 	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
 		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
+	OPT_FLAG(struct run_args, status, 0, "status",
+		 N_("a live line on the terminal; its title where COMMAND writes there")),
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
 	OPT_FLAG(struct run_args, torch_ops, 0, "torch-ops", N_("PyTorch's operators as ranges")),
 	OPT_FLAG(struct run_args, no_threads, 0, "no-threads",
@@ -161,6 +165,8 @@ struct run {
 	struct launch *launch;
 	struct run_system *system;
 	struct threads *threads;
+	struct run_status live;
+	const char *path;
 	int64_t start_ns;
 	bool started, stopped;
 	int status;
@@ -198,6 +204,7 @@ static int record(struct run *run, struct err *err)
 		if (ret < 0)
 			continue;
 		keep_time(run, news.interrupted);
+		run_status_tick(&run->live, run->spool, run->path);
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
 			ret = run_system_tick(run->system, err);
@@ -208,6 +215,7 @@ static int record(struct run *run, struct err *err)
 			flushed_ns = clock_steady_ns();
 		}
 	} while (!news.ended);
+	run_status_stop(&run->live);
 	run->status = news.status;
 	if (ret >= 0)
 		ret = threads_finish(run->threads, clock_steady_ns(), err);
@@ -233,18 +241,14 @@ static void describe(struct run *run)
 	buf_done(&command);
 }
 
-/* Tools that bring a library of their own into the program: beside ours ncu's
- * target fails (seen with 2025.3.1). They get their program as without us. */
+/* Tools that bring a library of their own into the program get it as without us.
+ * Where they are called by a script or another program, the library in the process
+ * sees them and stays off (inject/other.c). */
 static const char *other_tool(const char *command)
 {
-	static const char *const tools[] = { "ncu", "nsys", "nv-nsight-cu-cli", "nvprof" };
 	const char *slash = strrchr(command, '/');
 
-	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
-		if (!strcmp(slash ? slash + 1 : command, tools[i]))
-			return tools[i];
-	}
-	return NULL;
+	return other_tool_named(slash ? slash + 1 : command);
 }
 
 static void tell(const struct run *run, const char *path)
@@ -407,6 +411,8 @@ static int run_run(const void *arguments, struct err *err)
 		return run.status ? run.status : FAILED_BEFORE;
 	}
 	watch_threads(&run);
+	run.path = path;
+	run_status_start(&run.live, run.args->status);
 	ret = record(&run, &own);
 	describe(&run);
 	launch_free(run.launch);

@@ -269,6 +269,7 @@ static void look_at_reason(struct spool *spool, struct spooled *p)
 {
 	uint32_t reason = atomic_load(&p->segment->reason);
 	uint32_t detail = atomic_load(&p->segment->reason_detail);
+	char tool[sizeof(p->segment->other_tool)] = "";
 
 	if (reason == p->reason)
 		return;
@@ -287,6 +288,12 @@ static void look_at_reason(struct spool *spool, struct spooled *p)
 		return complain(spool, p,
 				"another tool holds CUPTI in this process: GPU activity "
 				"is not recorded");
+	case SEGMENT_REASON_OTHER_TOOL:
+		memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
+		return complain(spool, p,
+				"another tool is at work there (%s): its GPU activity is not "
+				"recorded",
+				tool);
 	case SEGMENT_REASON_CALL_FAILED:
 		return complain(spool, p, "CUPTI failed (%u): GPU activity is not recorded",
 				detail);

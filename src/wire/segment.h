@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 4,
+	SEGMENT_VERSION = 5,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -60,6 +60,7 @@ enum segment_reason {
 	SEGMENT_REASON_NO_CUPTI,       /* no libcupti could be loaded */
 	SEGMENT_REASON_CUPTI_VERSION,  /* one that this library does not know */
 	SEGMENT_REASON_SUBSCRIBED,     /* another tool holds CUPTI */
+	SEGMENT_REASON_OTHER_TOOL,     /* another tool is at work: `other_tool` */
 	SEGMENT_REASON_CALL_FAILED,    /* a CUPTI call failed; `detail` has its result */
 	SEGMENT_REASON_YIELDED,        /* the target asked for CUPTI itself */
 	SEGMENT_REASON_NO_PC_SAMPLING, /* PC sampling could not be enabled; the rest is on */
@@ -217,6 +218,7 @@ struct segment {
 	uint32_t world_rank, world_size; /* from the environment; ~0 unknown */
 	char cupti_path[256];
 	char command[64]; /* /proc/self/comm */
+	char other_tool[64];
 	struct segment_counts counts;
 	_Atomic uint64_t texts_used;
 	_Atomic uint64_t ring_head; /* next slot to write */

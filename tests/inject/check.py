@@ -7,6 +7,7 @@ nothing left behind, and every launch is in the profile or counted as lost.
 """
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -363,6 +364,89 @@ def other_tool():
         at.close()
 
 
+def beside(name, direct):
+    """Under another tool, called by its name or by a script: as without us, and said."""
+    def check():
+        at = Place()
+        try:
+            tool = os.path.join(at.top, name)
+            with open(tool, "w") as file:
+                file.write('#!/bin/sh\n"$@"\n')
+            os.chmod(tool, 0o755)
+            program = [tool, *host("quick_exit")]
+            argv = program if direct else ["sh", "-c", '"$@"; exit $?', "sh", *program]
+            alone, under = at.run(argv), at.sonde(argv)
+            expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "%r" % under.stdout)
+            expect(under.returncode == 7, "status %d" % under.returncode)
+            lines = [line for line in under.stderr.decode().splitlines() if "not recorded" in line]
+            expect(len(lines) == 1 and name in lines[0], "said: %s" % lines)
+            expect(at.kernels() == 0, "%d kernels" % at.kernels())
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
+def preloaded_tool():
+    """Another injection library is in the process, by LD_PRELOAD."""
+    library = os.path.join(HOSTS, "libother_tool.so")
+    at = Place()
+    try:
+        under = at.sonde(["env", "LD_PRELOAD=" + library, *host("quick_exit")])
+        expect(under.returncode == 7, "status %d" % under.returncode)
+        expect(b"another tool is at work there (libother_tool.so)" in under.stderr, "said")
+        expect(at.kernels() == 0, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
+def on_terminal(stdout_too):
+    """--status: what a terminal gets; the program's own output is whole, and the line is gone at the end."""
+    def check():
+        at = Place()
+        try:
+            ours, theirs = pty.openpty()
+            at.env["TERM"] = "xterm"
+            out = theirs if stdout_too else open(os.path.join(at.top, "out"), "wb")
+            process = subprocess.Popen(at.sonde_argv(host("steady"), "--status"), cwd=at.here, env=at.env,
+                                       stdout=out, stderr=theirs, stdin=subprocess.DEVNULL)
+            os.close(theirs)
+            seen = b""
+            while True:
+                try:
+                    got = os.read(ours, 4096)
+                except OSError:
+                    break
+                if not got:
+                    break
+                seen += got
+            expect(process.wait(timeout=LIMIT_S) == 0, "status")
+            lines = re.findall(rb"sonde: [^\r\007]*kernels[^\r\007]*lost", seen)
+            expect(len(lines) >= 3, "drawn %d times: %r" % (len(lines), seen))
+            print(lines[-1].decode())
+            if stdout_too:
+                expect(b"\033[K" not in seen and seen.count(b"\033]2;") == len(lines) + 1, "in the title: %r" % seen)
+                text = re.sub(rb"\033\]2;[^\007]*\007", b"", seen)
+                expect(text.startswith(b"launches "), "the program's output is whole: %r" % text)
+            else:
+                expect(seen.rsplit(b"lost", 1)[1].split(b"\r", 1)[1].startswith(b"\r\033[K"), "wiped: %r" % seen)
+                expect(open(os.path.join(at.top, "out"), "rb").read().startswith(b"launches "), "output")
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
+def no_terminal():
+    """--status without a terminal writes nothing."""
+    at = Place()
+    try:
+        under = at.sonde(host("one"), "--status")
+        expect(under.stderr == b"sonde run: p.sonde\n", "%r" % under.stderr)
+    finally:
+        at.close()
+
+
 def sonde_dies():
     """Target goes on when sonde is killed."""
     at = Place()
@@ -494,7 +578,7 @@ CASES = {
     "sampling_dear": governed("pc-cost=200000", r"PC sampling took .* %% of the time \(bound 3 %%\)".replace("%%", "%"),
                               is_dear),
     "sampling_flood": governed("pc-flood=1000", r"began anew .*too many samples", is_flooded),
-    "sampling_full": governed("pc-full=2000", r"began anew .*samples were lost", is_full),
+    "sampling_full": governed("pc-full=2000", r"samples were lost", is_full),
     "sampling_range": sampled_range,
     "sampling_late": sampling("pc-late"),
     "sampling_no_rights": sampling("pc-enable=35", 0),
@@ -508,6 +592,18 @@ CASES = {
     "yields_register": yields("register"),
     "by_dlsym": same(host("by_dlsym"), lost=0),
     "other_tool": other_tool,
+    "status_line": on_terminal(False),
+    "status_title": on_terminal(True),
+    "status_pipe": no_terminal,
+    "tool_ncu": beside("ncu", False),
+    "tool_ncu_direct": beside("ncu", True),
+    "tool_nsys": beside("nsys", False),
+    "tool_sanitizer": beside("compute-sanitizer", False),
+    "tool_sanitizer_direct": beside("compute-sanitizer", True),
+    "tool_gdb": beside("cuda-gdb", False),
+    "tool_preloaded": preloaded_tool,
+    "tool_by_variable": same(host("one"), NV_NSIGHT_INJECTION_PORT_BASE="49152", exact=False,
+                             says=r"another tool is at work there \(NV_NSIGHT_INJECTION_"),
     "pip_layout": pip_layout,
     "forked": same(host("forked"), lost=0),
     "fork_exec": same(host("fork_exec"), lost=0),

@@ -1,0 +1,183 @@
+/*
+ * other.c - [setup] is another tool at work on this process? Then CUPTI is its.
+ *
+ * It shows by a process above us, a variable that it sets, an object that it has
+ * loaded, or an object with an entry like ours: the driver calls that one too. Where
+ * we are not sure that we are alone we stay off: a tool that loses CUPTI to us ends
+ * its program (seen with ncu 2025.3.1).
+ */
+#include "inject/inject.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/other_tools.h"
+
+enum { ANCESTORS_MAX = 32, OBJECTS_BYTES = 128 << 10 };
+
+/* Where who asks is told what it is. */
+struct found {
+	char *name;
+	size_t bytes;
+};
+
+static bool say(struct found *found, const char *name)
+{
+	(void)snprintf(found->name, found->bytes, "%s", name);
+	return true;
+}
+
+/* Name and parent of a process; 0: it is out of sight. */
+static unsigned long parent_of(unsigned long pid, char ret_name[32])
+{
+	char path[48], line[512];
+	ssize_t len;
+	const char *begin, *end;
+	int file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%lu/stat", pid);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	len = file < 0 ? -1 : read(file, line, sizeof(line) - 1);
+	if (file >= 0)
+		close(file);
+	if (len <= 0)
+		return 0;
+	line[len] = 0;
+	begin = strchr(line, '(');
+	end = strrchr(line, ')');
+	if (!begin || !end || end < begin)
+		return 0;
+	(void)snprintf(ret_name, 32, "%.*s", (int)(end - begin - 1), begin + 1);
+	return end[1] == ' ' && end[2] && end[3] == ' ' ? strtoul(end + 4, NULL, 10) : 0;
+}
+
+static bool is_below_tool(struct found *found)
+{
+	unsigned long pid = (unsigned long)getppid();
+	char name[32];
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		const char *tool;
+
+		pid = parent_of(pid, name);
+		tool = pid ? other_tool_named(name) : NULL;
+		if (tool)
+			return say(found, tool);
+	}
+	return false;
+}
+
+/* A debugger that is attached, not above us. */
+static bool is_debugged(struct found *found)
+{
+	char text[2048], name[32];
+	int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t len = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+	const char *line, *tool;
+	unsigned long tracer;
+
+	if (file >= 0)
+		close(file);
+	if (len <= 0)
+		return false;
+	text[len] = 0;
+	line = strstr(text, "TracerPid:");
+	tracer = line ? strtoul(line + 10, NULL, 10) : 0;
+	if (!tracer || !parent_of(tracer, name))
+		return false;
+	tool = other_tool_named(name);
+	return tool && say(found, tool);
+}
+
+static bool has_variable(struct found *found)
+{
+	static const char *const prefixes[] = { "NV_NSIGHT_INJECTION_", "NV_TPS_LAUNCH_TOKEN",
+						"NSYS_PROFILING_SESSION_ID",
+						"QUADD_INJECTION_PROXY", "CUDBG_APICLIENT_PID" };
+
+	for (char **at = environ; at && *at; at++) {
+		for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+			if (!strncmp(*at, prefixes[i], strlen(prefixes[i])))
+				return say(found, prefixes[i]);
+		}
+	}
+	return false;
+}
+
+struct objects {
+	char *names; /* one behind the other, each with its NUL */
+	size_t used;
+};
+
+static int take_object(struct dl_phdr_info *info, size_t size, void *user)
+{
+	struct objects *objects = user;
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
+	size_t len = strlen(name) + 1;
+
+	(void)size;
+	if (len > 1 && objects->used + len <= OBJECTS_BYTES) {
+		memcpy(objects->names + objects->used, name, len);
+		objects->used += len;
+	}
+	return 0;
+}
+
+/* The object itself, not one that it needs. */
+static bool defines(const char *path, const char *symbol)
+{
+	void *handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
+	void *at = handle ? dlsym(handle, symbol) : NULL;
+	Dl_info info;
+	bool its = at && dladdr(at, &info) && info.dli_fname && !strcmp(info.dli_fname, path);
+
+	if (handle)
+		(void)dlclose(handle);
+	return its;
+}
+
+/* Has the object an entry for the driver? CUDA's own
+ * are no tools. */
+static bool has_entry(const char *path, const char *base)
+{
+	if (!strncmp(base, "libcudart", 9) || !strncmp(base, "libcuda.so", 10) ||
+	    !strncmp(base, "libcupti", 8) || !strncmp(base, "libsonde-", 9))
+		return false;
+	return defines(path, "InitializeInjection");
+}
+static bool has_object(struct found *found)
+{
+	static const char *const tools[] = { "libTreeLauncher",   "libInterceptorInjection",
+					     "libToolsInjection", "libsanitizer-collection",
+					     "libcuda-injection", "libcuinj64",
+					     "libaccinj64" };
+	struct objects objects = { .names = malloc(OBJECTS_BYTES) };
+	bool is = false;
+
+	if (!objects.names)
+		return false;
+	(void)dl_iterate_phdr(take_object, &objects);
+	for (size_t at = 0; at < objects.used && !is; at += strlen(objects.names + at) + 1) {
+		const char *path = objects.names + at, *slash = strrchr(path, '/');
+		const char *base = slash ? slash + 1 : path;
+
+		for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]) && !is; i++)
+			is = !strncmp(base, tools[i], strlen(tools[i]));
+		is = (is || has_entry(path, base)) && say(found, base);
+	}
+	free(objects.names);
+	return is;
+}
+
+bool other_tool_here(char *ret_name, size_t bytes)
+{
+	struct found found = { ret_name, bytes };
+
+	return has_variable(&found) || has_object(&found) || is_below_tool(&found) ||
+	       is_debugged(&found);
+}
