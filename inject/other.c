@@ -32,6 +32,15 @@ static bool say(struct found *found, const char *name)
 	return true;
 }
 
+static unsigned long digits_at(const char *at)
+{
+	unsigned long number = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (unsigned long)(*at - '0');
+	return number;
+}
+
 /* Name and parent of a process; 0: it is out of sight. */
 static unsigned long parent_of(unsigned long pid, char ret_name[32])
 {
@@ -53,7 +62,7 @@ static unsigned long parent_of(unsigned long pid, char ret_name[32])
 	if (!begin || !end || end < begin)
 		return 0;
 	(void)snprintf(ret_name, 32, "%.*s", (int)(end - begin - 1), begin + 1);
-	return end[1] == ' ' && end[2] && end[3] == ' ' ? strtoul(end + 4, NULL, 10) : 0;
+	return end[1] == ' ' && end[2] && end[3] == ' ' ? digits_at(end + 4) : 0;
 }
 
 static bool is_below_tool(struct found *found)
@@ -87,7 +96,7 @@ static bool is_debugged(struct found *found)
 		return false;
 	text[len] = 0;
 	line = strstr(text, "TracerPid:");
-	tracer = line ? strtoul(line + 10, NULL, 10) : 0;
+	tracer = line ? digits_at(line + 10 + strspn(line + 10, " \t")) : 0;
 	if (!tracer || !parent_of(tracer, name))
 		return false;
 	tool = other_tool_named(name);
@@ -96,15 +105,18 @@ static bool is_debugged(struct found *found)
 
 static bool has_variable(struct found *found)
 {
-	static const char *const prefixes[] = { "NV_NSIGHT_INJECTION_", "NV_TPS_LAUNCH_TOKEN",
-						"NSYS_PROFILING_SESSION_ID",
-						"QUADD_INJECTION_PROXY", "CUDBG_APICLIENT_PID" };
+	static const char *const names[] = {
+		"NV_TPS_LAUNCH_TOKEN",
+		"NV_NSIGHT_INJECTION_PORT_BASE",
+		"NV_NSIGHT_INJECTION_PORT_RANGE_BEGIN",
+		"NSYS_PROFILING_SESSION_ID",
+		"QUADD_INJECTION_PROXY",
+		"CUDBG_APICLIENT_PID",
+	};
 
-	for (char **at = environ; at && *at; at++) {
-		for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-			if (!strncmp(*at, prefixes[i], strlen(prefixes[i])))
-				return say(found, prefixes[i]);
-		}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (secure_getenv(names[i]))
+			return say(found, names[i]);
 	}
 	return false;
 }
@@ -156,7 +168,7 @@ static bool has_object(struct found *found)
 					     "libToolsInjection", "libsanitizer-collection",
 					     "libcuda-injection", "libcuinj64",
 					     "libaccinj64" };
-	struct objects objects = { .names = malloc(OBJECTS_BYTES) };
+	struct objects objects = { .names = calloc(1, OBJECTS_BYTES) };
 	bool is = false;
 
 	if (!objects.names)
