@@ -95,8 +95,8 @@ static bool is_debugged(struct found *found)
 	if (len <= 0)
 		return false;
 	text[len] = 0;
-	line = strstr(text, "TracerPid:");
-	tracer = line ? digits_at(line + 10 + strspn(line + 10, " \t")) : 0;
+	line = strstr(text, "TracerPid:\t");
+	tracer = line ? digits_at(line + 11) : 0;
 	if (!tracer || !parent_of(tracer, name))
 		return false;
 	tool = other_tool_named(name);
