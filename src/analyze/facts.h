@@ -194,10 +194,11 @@ struct system_facts {
 			    interval, character and growth are of it; a metric that it
 			    lacks comes from the file that has most of it */
 	int64_t samples;
-	int64_t first_ns, last_ns;                /* session or source time, see has_clock */
-	bool has_clock;                           /* the files had time stamps */
-	int64_t interval_ns;                      /* FACT_UNKNOWN */
-	bool interval_assumed;                    /* the tool's default, not in the file */
+	int64_t samples_outside;   /* more of a run, before and after its recording: left out */
+	int64_t first_ns, last_ns; /* session or source time, see has_clock */
+	bool has_clock;            /* the files had time stamps */
+	int64_t interval_ns;       /* FACT_UNKNOWN */
+	bool interval_assumed;     /* the tool's default, not in the file */
 	struct metric_stats metric[METRIC_COUNT]; /* count 0: not measured */
 	enum job_character character;
 	int64_t period_ns;         /* FACT_UNKNOWN unless periodic */

@@ -270,6 +270,7 @@ static void device_facts(const struct system *system, const struct session *sess
 	fact->has_system = true;
 	ret->source = series->source;
 	ret->samples = (int64_t)series->count;
+	ret->samples_outside = (int64_t)(series->before + series->after);
 	clock_facts(session, series, ret);
 	for (int m = 0; m < METRIC_COUNT; m++)
 		ret->metric[m] = stats_in(best_for(system, series, (enum metric)m), (enum metric)m);
@@ -320,6 +321,26 @@ static void process_facts(const struct system *system, struct facts *facts)
 	process_shares(facts);
 }
 
+/* What `sonde run` sampled while nothing was recorded (set-up before a capture
+ * range, the end of the program) says nothing of what the report speaks of. A
+ * sample stands for the interval that begins with it. */
+static void cut_to_window(const struct facts *facts, struct series *series)
+{
+	const struct session *session = facts->session;
+	const struct device_fact *device;
+	int64_t interval_ns;
+
+	if (series->device >= facts->devices.count || series->source >= session->sources.count ||
+	    strcmp(session_text(session, session->sources.at[series->source].reader), "nvml") != 0)
+		return;
+	device = &facts->devices.at[series->device];
+	interval_ns = session->sources.at[series->source].interval_ns;
+	if (device->has_timeline)
+		series_cut(
+			series, within_limits(device->window_start_ns) - within_limits(interval_ns),
+			within_limits(device->window_start_ns) + within_limits(device->window_ns));
+}
+
 int analyze_system(struct store *store, struct facts *facts, struct err *err)
 {
 	const struct session *session = facts->session;
@@ -327,8 +348,10 @@ int analyze_system(struct store *store, struct facts *facts, struct err *err)
 	int status = load(store, session, &system, err);
 
 	if (status >= 0) {
-		for (size_t i = 0; i < system.series.count; i++)
+		for (size_t i = 0; i < system.series.count; i++) {
 			series_sort(&system.series.at[i]);
+			cut_to_window(facts, &system.series.at[i]);
+		}
 		for (size_t i = 0; i < facts->devices.count; i++)
 			device_facts(&system, session, &facts->devices.at[i]);
 		system_processes(system.series.at, system.series.count, facts);

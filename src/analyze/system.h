@@ -11,6 +11,7 @@
 struct series {
 	uint32_t lane, device, source, process;
 	size_t count, room;
+	size_t before, after;      /* samples that series_cut took away */
 	int64_t *time_ns;          /* ascending */
 	double *col[METRIC_COUNT]; /* NULL: never measured */
 };
@@ -23,6 +24,9 @@ static inline double series_at(const struct series *series, enum metric metric, 
 void series_add(struct series *series, const struct sample *sample, int64_t time_ns);
 void series_sort(struct series *series);
 void series_done(struct series *series);
+/* Keep what lies in [from_ns, to_ns], if anything does; after series_sort. What is
+ * asked for seldom (a limit, a link's width) has its last value from before. */
+void series_cut(struct series *series, int64_t from_ns, int64_t to_ns);
 
 /* Of the numbers among `values`, which it sorts. count 0: there are none. */
 void stats_of(double *values, size_t count, struct metric_stats *ret);

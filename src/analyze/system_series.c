@@ -81,6 +81,42 @@ void series_sort(struct series *series)
 	}
 }
 
+/* The last number before place `at`, where the column has none in [at, end). */
+static void carry(double *column, size_t at, size_t end)
+{
+	for (size_t i = at; i < end; i++)
+		if (!isnan(column[i]))
+			return;
+	for (size_t i = at; i > 0; i--) {
+		if (isnan(column[i - 1]))
+			continue;
+		column[at] = column[i - 1];
+		return;
+	}
+}
+
+void series_cut(struct series *series, int64_t from_ns, int64_t to_ns)
+{
+	size_t at = 0, end = series->count;
+
+	while (at < end && series->time_ns[at] < from_ns)
+		at++;
+	while (end > at && series->time_ns[end - 1] > to_ns)
+		end--;
+	if (at == end)
+		return;
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		if (!series->col[m])
+			continue;
+		carry(series->col[m], at, end);
+		memmove(series->col[m], series->col[m] + at, (end - at) * sizeof(double));
+	}
+	memmove(series->time_ns, series->time_ns + at, (end - at) * sizeof(*series->time_ns));
+	series->before = at;
+	series->after = series->count - end;
+	series->count = end - at;
+}
+
 void series_done(struct series *series)
 {
 	free(series->time_ns);

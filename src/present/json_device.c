@@ -87,6 +87,8 @@ static void put_system(const struct system_facts *system, struct json *json)
 {
 	json_object(json, "system");
 	json_i64(json, "samples", system->samples);
+	if (system->samples_outside)
+		json_i64(json, "samples_outside", system->samples_outside);
 	if (system->has_clock) {
 		json_i64(json, "first_ns", system->first_ns);
 		json_i64(json, "last_ns", system->last_ns);

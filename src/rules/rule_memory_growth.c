@@ -84,6 +84,13 @@ static void of_process(const struct facts *facts, const struct rule *rule,
 	advice(finding);
 }
 
+static const char *where_of(const struct facts *facts, const struct memory_fact *memory,
+			    struct findings *findings)
+{
+	return memory->device == SESSION_NONE ? _("the host")
+					      : tell_device(facts, findings, memory->device);
+}
+
 static void of_allocator(const struct facts *facts, const struct rule *rule,
 			 const struct memory_fact *memory, struct findings *findings)
 {
@@ -98,19 +105,21 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 					  "%s: allocations grow from step to step, but %zu steps "
 					  "are too few to call it a leak (%zu are needed)",
 					  facts->steps.step.count),
-				 tell_device(facts, findings, memory->device),
-				 facts->steps.step.count, STEPS_LEAST);
+				 where_of(facts, memory, findings), facts->steps.step.count,
+				 STEPS_LEAST);
 		return;
 	}
 	finding = finding_add(findings, rule, SEVERITY_WARN);
-	where = tell_device(facts, findings, memory->device);
+	where = where_of(facts, memory, findings);
 	finding->device = memory->device;
-	finding->claim =
-		finding_text(findings,
-			     _("What the framework has allocated on %s grows by %s in each step, "
-			       "over %zu steps."),
-			     where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)),
-			     facts->steps.step.count);
+	finding->claim = finding_text(
+		findings,
+		memory->sites.count ? _("What the program holds on %s grows by %s in each step, "
+					"over %zu steps.")
+				    : _("What the framework has allocated on %s grows by %s in "
+					"each step, over %zu steps."),
+		where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)),
+		facts->steps.step.count);
 	finding_evidence(finding, "growth_bytes_per_step", memory->growth_bytes_per_step, "B",
 			 where);
 	advice(finding);
@@ -126,7 +135,9 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		    facts->processes.at[i].process < facts->session->processes.count)
 			of_process(facts, rule, &facts->processes.at[i], findings);
 	for (size_t i = 0; i < facts->memory.count; i++)
-		if (facts->memory.at[i].growth_bytes_per_step >= GROWTH_BYTES_PER_STEP)
+		/* Where the blocks are known that stay behind, rule_leak says more. */
+		if (facts->memory.at[i].growth_bytes_per_step >= GROWTH_BYTES_PER_STEP &&
+		    !facts->memory.at[i].leaks.count)
 			of_allocator(facts, rule, &facts->memory.at[i], findings);
 }
 
