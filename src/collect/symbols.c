@@ -90,7 +90,8 @@ static bool load_table(int file, const Elf64_Shdr *table, const Elf64_Shdr *name
 			module->functions[kept++] = *symbol;
 	}
 	module->count = kept;
-	qsort(module->functions, kept, sizeof(Elf64_Sym), by_address);
+	if (module->type == STT_FUNC)
+		qsort(module->functions, kept, sizeof(Elf64_Sym), by_address);
 	return kept > 0;
 }
 
@@ -123,7 +124,8 @@ static void load(int file, struct module *module)
 		free(sections);
 		return;
 	}
-	for (int wanted = 0; wanted < 2; wanted++) {
+	/* Variables are asked for as others would: what is not exported is not found. */
+	for (int wanted = module->type == STT_OBJECT; wanted < 2; wanted++) {
 		uint32_t type = wanted ? SHT_DYNSYM : SHT_SYMTAB;
 
 		for (size_t i = 0; i < head.e_shnum; i++) {

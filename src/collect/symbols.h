@@ -22,7 +22,7 @@ DEFINE_OWNED(symbols, symbols_free);
  * until symbols_free. */
 const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset);
 
-/* Where the file's variables `names` lie, from where it is loaded; 0 of those it lacks.
+/* Where the file's exported variables `names` lie, from where it is loaded; 0 of those it lacks.
  * How many it has. The file is read anew. */
 size_t symbols_objects(const char *path, const char *const *names, size_t count,
 		       uint64_t *ret_offset);

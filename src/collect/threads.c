@@ -22,7 +22,7 @@ static const int64_t LOOK_NS = 1000000;
 /* A look is followed by this many times its cost of rest: half a percent. */
 static const int64_t REST = 200;
 /* Three descriptors each; more threads than that launch in no program. */
-enum { THREADS_MAX = 64, TEXT_BYTES = 512 };
+enum { THREADS_MAX = 64, TEXT_BYTES = 512, PYTHON_TRIES = 4 };
 
 struct watched {
 	uint32_t lane;
@@ -40,7 +40,7 @@ struct shared {
 	uint32_t process;
 	struct perf_stack *stack;
 	struct python *python; /* NULL: not found (yet), or refused */
-	bool refused;
+	int tries;             /* to find it */
 };
 
 struct threads {
@@ -218,7 +218,7 @@ static struct perf_stack *stack_of(struct threads *threads, uint32_t process)
 	return shared->stack;
 }
 
-/* An interpreter can come later than the first thread: asked for with each. */
+/* An interpreter can come later than the first thread: asked for with the next few. */
 static void watch_python(struct threads *threads, struct watched *watched)
 {
 	const struct session *session = threads->sink->session;
@@ -226,11 +226,12 @@ static void watch_python(struct threads *threads, struct watched *watched)
 	struct shared *shared = shared_of(threads, facts->process);
 	struct err err = { 0 };
 
-	if (!threads->opts.python || shared->refused)
+	if (!threads->opts.python)
 		return;
-	if (!shared->python && python_open(threads->root, session->processes.at[facts->process].pid,
-					   &shared->python, &err) == ERR_UNSUPPORTED) {
-		shared->refused = true;
+	if (!shared->python && shared->tries++ < PYTHON_TRIES &&
+	    python_open(threads->root, session->processes.at[facts->process].pid, &shared->python,
+			&err) == ERR_UNSUPPORTED) {
+		shared->tries = PYTHON_TRIES;
 		if (!threads->refused_python.code)
 			threads->refused_python = err;
 	}
