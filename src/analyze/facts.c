@@ -140,6 +140,8 @@ static void device_done(struct device_fact *fact)
 	for (int i = 0; i < IDLE_COUNT; i++) {
 		VEC_DONE(&fact->idle[i].during);
 		VEC_DONE(&fact->steady.idle[i].during);
+		VEC_DONE(&fact->idle[i].board);
+		VEC_DONE(&fact->steady.idle[i].board);
 	}
 	VEC_DONE(&fact->episodes);
 	VEC_DONE(&fact->held);

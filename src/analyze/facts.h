@@ -87,7 +87,10 @@ struct idle_fact {
 	int64_t ns;
 	int64_t count;
 	int64_t longest_ns, longest_at_ns;
-	VEC(struct during) during;       /* by ns, longest first; parts of ns, may cover less */
+	VEC(struct during) during; /* by ns, longest first; parts of ns, may cover less */
+	VEC(const char *)
+	board;                           /* faults and changes of the clock in the longest gap, in
+					    facts' arena */
 	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
 	uint32_t thread_state;           /* string: what the launching thread was at in most looks
 					    that fell into it; 0: too few looks, or none stands out */
@@ -583,7 +586,8 @@ int analyze_timeline(struct store *store, struct facts *facts, struct err *err);
 int analyze_host(struct store *store, struct facts *facts, struct err *err);
 int analyze_system(struct store *store, struct facts *facts, struct err *err);
 int analyze_faults(struct store *store, struct facts *facts, struct err *err);
-/* Faults and clocks held down at an outlier step are named there. */
+/* Faults and clocks held down at an outlier step, or in the longest gap of an idle
+ * cause, are named there. */
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
 int analyze_overhead(struct store *store, struct facts *facts, struct err *err);

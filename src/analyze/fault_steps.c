@@ -1,5 +1,6 @@
 /*
- * Outlier steps with the fault or the clock change that fell into them.
+ * Outlier steps, and the longest gap of each idle cause, with the fault or the clock
+ * change that fell into them.
  */
 #include <math.h>
 #include <string.h>
@@ -160,6 +161,29 @@ static size_t name_clocks(struct facts *facts, const struct step_facts *steps, s
 	return named;
 }
 
+/* The longest gap of a cause is looked at as a step of its own. */
+static void idle_marks(struct facts *facts, const struct device_fact *device,
+		       struct idle_fact *idle)
+{
+	struct step gap = { .start_ns = idle->longest_at_ns,
+			    .end_ns = idle->longest_at_ns + idle->longest_ns };
+	const struct session *session = facts->session;
+	size_t named;
+
+	if (device->device >= session->devices.count || !idle->longest_ns)
+		return;
+	gap.source = session->devices.at[device->device].source;
+	if (gap.source >= session->sources.count)
+		return;
+	named = name_faults(facts, &gap, 0);
+	/* Without steps nobody knows whether the clock is held down all the time. */
+	if (facts->steps.step.count)
+		(void)name_clocks(facts, &facts->steps, &gap, named);
+	for (size_t i = 0; i < gap.differs.count; i++)
+		*VEC_ADD(&idle->board) = gap.differs.at[i];
+	VEC_DONE(&gap.differs);
+}
+
 void analyze_step_marks(struct facts *facts)
 {
 	struct step_facts *all[] = { &facts->steps, &facts->requests };
@@ -170,5 +194,12 @@ void analyze_step_marks(struct facts *facts)
 
 			if (step->outlier && step->source < facts->session->sources.count)
 				(void)name_clocks(facts, all[s], step, name_faults(facts, step, 0));
+		}
+	for (size_t i = 0; i < facts->devices.count; i++)
+		for (int cause = 0; cause < IDLE_COUNT; cause++) {
+			struct device_fact *device = &facts->devices.at[i];
+
+			idle_marks(facts, device, &device->idle[cause]);
+			idle_marks(facts, device, &device->steady.idle[cause]);
 		}
 }

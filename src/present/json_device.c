@@ -191,6 +191,12 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 			json_i64(json, "upload_ns", idle->upload_ns);
 			json_i64(json, "upload_count", idle->upload_count);
 		}
+		if (idle->board.count) {
+			json_array(json, "board");
+			for (size_t j = 0; j < idle->board.count; j++)
+				json_text(json, NULL, idle->board.at[j]);
+			json_end(json);
+		}
 		json_array(json, "during");
 		for (size_t j = 0; j < idle->during.count; j++) {
 			const struct during *during = &idle->during.at[j];

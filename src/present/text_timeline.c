@@ -178,6 +178,8 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 					     text_string(page, facts, idle->python),
 					     (long long)idle->python_function_looks,
 					     (long long)idle->python_looks));
+	for (size_t i = 0; i < idle->board.count; i++)
+		print_seen(page, page_printf(page, _("in the longest gap: %s"), idle->board.at[i]));
 	if (idle->cpu) /* "memcpy", 41, 50 */
 		print_seen(page, page_printf(page, _("on a core: %s, in %lld of %lld samples"),
 					     text_string(page, facts, idle->cpu),

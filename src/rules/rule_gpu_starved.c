@@ -64,13 +64,29 @@ static double steps_each(const struct facts *facts)
 	return (double)count;
 }
 
+/* A range that is as long as a step and longer says nothing of what is done in it. */
+static bool names_work(const struct facts *facts, const struct during *during)
+{
+	if (during->kind == ACTIVITY_CALL || during->kind == ACTIVITY_UNKNOWN)
+		return false;
+	if (during->kind != ACTIVITY_RANGE)
+		return true;
+	if (facts->steps.name == during->name)
+		return false;
+	for (size_t i = 0; i < facts->ranges.count; i++)
+		if (facts->ranges.at[i].name == during->name && facts->ranges.at[i].count > 0)
+			return facts->ranges.at[i].sum_ns / facts->ranges.at[i].count <
+			       facts->steps.p50_ns;
+	return true;
+}
+
 /* Gaps end in an upload, step by step, and nothing says that the host did something
  * else in them. */
 static bool likely_loading(const struct facts *facts, const struct starved *starved)
 {
 	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
 	const struct during *other = starved->other;
-	bool named = other && (other->kind != ACTIVITY_CALL && other->kind != ACTIVITY_UNKNOWN);
+	bool named = other && names_work(facts, other);
 
 	return share_of(idle->upload_ns, idle->ns) >= LOADER_PART &&
 	       share_of(idle->upload_ns, starved->judged.span_ns) >= LOADER_SHARE &&

@@ -146,5 +146,8 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 			findings, _("%s On a core it was in %s in %lld of %lld samples."), text,
 			session_text(facts->session, idle->cpu),
 			(long long)idle->cpu_function_samples, (long long)idle->cpu_samples);
+	if (idle->board.count) /* "Xid 79 on GPU 0 3 ms into it" */
+		text = finding_text(findings, _("%s In the longest gap: %s."), text,
+				    idle->board.at[0]);
 	return text;
 }

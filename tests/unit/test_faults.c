@@ -463,6 +463,33 @@ Test(steps, a_fault_in_an_outlier_step_is_named_there)
 	SAYS(told(&rule_step_outliers)->claim, "Xid 31");
 }
 
+/* Two kernels with 1.3 s between them; the fault comes 400 ms into that gap. */
+Test(steps, a_fault_in_the_longest_gap_is_named_at_its_cause)
+{
+	struct lane lane = { .kind = LANE_STREAM, .process = SESSION_NONE, .tid = -1 };
+	struct kernel_key key = { .shared_bytes = -1 };
+	struct device device = { .scope = DEVICE_OF_SOURCE };
+	struct op op = { .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
+	const struct idle_fact *idle;
+
+	trace(true);
+	lane.device = session_device(store->session, &device);
+	op.lane = session_lane(store->session, &lane);
+	op.key = session_key(store->session, &key);
+	for (int i = 0; i < 2; i++) {
+		op.start_ns = i * INT64_C(1400000000);
+		op.end_ns = op.start_ns + 100000000;
+		cr_assert_eq(sink_op(&store->sink, &op, NULL), 0);
+	}
+	analyze("2025-02-23T16:24:18,500000+00:00 NVRM: Xid (PCI:0000:9b:00): 31, pid=7, name=a, "
+		"x\n");
+	idle = &facts->devices.at[0].idle[IDLE_UNATTRIBUTED];
+	cr_assert_eq(idle->longest_ns, 1300000000);
+	cr_assert_eq(idle->board.count, 1);
+	SAYS(idle->board.at[0], "Xid 31 on GPU 0000:9b:00.0 400 ms into it");
+	cr_assert_eq(facts->devices.at[0].idle[IDLE_HOST_LATE].board.count, 0);
+}
+
 Test(steps, a_fault_seconds_later_is_not)
 {
 	trace(true);

@@ -406,6 +406,16 @@ Test(gpu_starved, a_loader_without_a_name_is_told_by_the_uploads_after_it)
 	cr_assert_says(first(&bench)->claim, "checkpoint");
 	idle->during.at[0].ns = 299 * MS;
 	cr_assert(is_likely_data(&bench));
+	/* A range as long as a step names no work. */
+	idle->during.at[0].ns = 301 * MS;
+	bench.facts.steps.p50_ns = 100 * MS;
+	*VEC_ADD(&bench.facts.ranges) = (struct range_fact){ .name = idle->during.at[0].name,
+							     .count = 3,
+							     .sum_ns = 299 * MS };
+	cr_assert(!is_likely_data(&bench));
+	bench.facts.ranges.at[0].sum_ns = 301 * MS;
+	cr_assert(is_likely_data(&bench));
+	VEC_DONE(&bench.facts.ranges);
 	bench_done(&bench);
 }
 
