@@ -62,7 +62,7 @@ static void call_facts(struct timeline *timeline, struct facts *facts)
 		}
 		fact = &facts->calls.at[slot[name] - 1];
 		fact->count++;
-		fact->sum_ns = add_ns(fact->sum_ns, ns);
+		fact->sum_ns = capped_add(fact->sum_ns, ns);
 		if (ns > fact->max_ns)
 			fact->max_ns = ns;
 		without_op.at[slot[name] - 1] += calls->first_op[i] == TL_NONE;

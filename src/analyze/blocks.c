@@ -259,7 +259,7 @@ static void count_block(struct blocks *blocks, const struct holder *holder,
 	if (holder->held)
 		blocks->level[holder->place] -= holder->bytes;
 	if (obtained)
-		blocks->level[event->place] = add_ns(blocks->level[event->place], event->bytes);
+		blocks->level[event->place] = capped_add(blocks->level[event->place], event->bytes);
 	if (memory->peak_bytes == FACT_UNKNOWN || blocks->level[event->place] > memory->peak_bytes)
 		memory->peak_bytes = blocks->level[event->place];
 	*VEC_ADD(&blocks->levels[event->place].at) =

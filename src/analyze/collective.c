@@ -119,7 +119,7 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 		group = &grouping->groups.at[*slot];
 	}
 	group->count++;
-	group->sum_ns = add_ns(group->sum_ns, ns);
+	group->sum_ns = capped_add(group->sum_ns, ns);
 	if (ns < group->least_ns)
 		group->least_ns = ns;
 }
@@ -155,8 +155,8 @@ static void suspects(struct grouping *grouping, struct facts *facts)
 		if (i && at[i - 1].device == at[i].device && at[i - 1].family == at[i].family &&
 		    at[i - 1].least_ns < at[i].least_ns)
 			at[i].least_ns = at[i - 1].least_ns;
-		fact->collective_suspect_ns = add_ns(fact->collective_suspect_ns,
-						     at[i].sum_ns - at[i].count * at[i].least_ns);
+		fact->collective_suspect_ns = capped_add(
+			fact->collective_suspect_ns, at[i].sum_ns - at[i].count * at[i].least_ns);
 	}
 }
 

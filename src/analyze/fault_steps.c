@@ -6,21 +6,13 @@
 #include <string.h>
 
 #include "analyze/faults.h"
+#include "base/capped.h"
 #include "base/units.h"
 
 /* Names at one step; more would hide the rest. */
 enum { NAMES_MAX = 3 };
 /* A clock that was held down in more of the steps than this explains none. */
 static const double USUAL_SHARE = 0.5;
-
-static int64_t less(int64_t a, int64_t b)
-{
-	int64_t difference;
-
-	if (__builtin_sub_overflow(a, b, &difference))
-		return a < b ? INT64_MIN + 1 : INT64_MAX;
-	return difference;
-}
 
 /* Clocks that are further apart say nothing of a step. */
 static const int64_t SLACK_MAX_NS = INT64_C(2000000000);
@@ -37,7 +29,7 @@ static bool touches(const struct session *session, const struct step *step, uint
 	slack = fault_clock_error(session, source, step->source);
 	if (slack > SLACK_MAX_NS)
 		return false;
-	return less(from, step->end_ns) <= slack && less(step->start_ns, to) <= slack;
+	return capped_sub(from, step->end_ns) <= slack && capped_sub(step->start_ns, to) <= slack;
 }
 
 static const char *device_text(struct facts *facts, uint32_t device)
@@ -88,7 +80,7 @@ static size_t first_near(const struct facts *facts, const struct step *step)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (less(step->start_ns, facts->faults.at[middle].time_ns) > SLACK_MAX_NS)
+		if (capped_sub(step->start_ns, facts->faults.at[middle].time_ns) > SLACK_MAX_NS)
 			low = middle + 1;
 		else
 			high = middle;
@@ -102,7 +94,7 @@ static size_t name_faults(struct facts *facts, struct step *step, size_t named)
 	     i++) {
 		const struct fault_event *event = &facts->faults.at[i];
 
-		if (less(event->time_ns, step->end_ns) > SLACK_MAX_NS)
+		if (capped_sub(event->time_ns, step->end_ns) > SLACK_MAX_NS)
 			break;
 		if (event->has_time && event->role != FAULT_ROLE_REPEAT &&
 		    touches(facts->session, step, event->source, event->time_ns, event->time_ns))

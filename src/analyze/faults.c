@@ -97,7 +97,7 @@ int64_t fault_clock_error(const struct session *session, uint32_t a, uint32_t b)
 		return 0;
 	if (x == EVENT_UNKNOWN || y == EVENT_UNKNOWN)
 		return INT64_MAX;
-	return add_ns(x, y);
+	return capped_add(x, y);
 }
 
 /* The kernel that ran on the device at that time, else the last before it. */

@@ -94,11 +94,11 @@ static void pop_level(struct sweep *sweep)
 	if (level->is_op || level->kind == ACTIVITY_RANGE) {
 		struct op_sum *sum = sum_for(sweep, level->is_op, level->name);
 
-		sum->self_ns = add_ns(sum->self_ns, ns - level->inner_op_ns);
+		sum->self_ns = capped_add(sum->self_ns, ns - level->inner_op_ns);
 		if (--sum->open == 0) {
-			sum->total_ns = add_ns(sum->total_ns, ns);
-			sum->gpu_total_ns = add_ns(sum->gpu_total_ns, level->gpu_ns);
-			sum->phase_ns[level->phase] = add_ns(sum->phase_ns[level->phase], ns);
+			sum->total_ns = capped_add(sum->total_ns, ns);
+			sum->gpu_total_ns = capped_add(sum->gpu_total_ns, level->gpu_ns);
+			sum->phase_ns[level->phase] = capped_add(sum->phase_ns[level->phase], ns);
 		}
 	}
 	sweep->stack.count--;
@@ -198,15 +198,15 @@ static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t
 	gpu_ns = call_gpu_ns(sweep->timeline, call);
 	if (sweep->tiny[calls->first_op[call]])
 		sweep_readback(sweep, lane, call);
-	sweep->phases[phase].gpu_ns = add_ns(sweep->phases[phase].gpu_ns, gpu_ns);
+	sweep->phases[phase].gpu_ns = capped_add(sweep->phases[phase].gpu_ns, gpu_ns);
 	for (int32_t i = top_link(sweep); i >= 0; i = sweep->stack.at[i].link)
 		if (sweep->stack.at[i].end > calls->start[call])
-			sweep->stack.at[i].gpu_ns = add_ns(sweep->stack.at[i].gpu_ns, gpu_ns);
+			sweep->stack.at[i].gpu_ns = capped_add(sweep->stack.at[i].gpu_ns, gpu_ns);
 	op = op_round(sweep, top_link(sweep), calls->start[call]);
 	if (op) {
 		struct op_sum *sum = sum_for(sweep, true, op->name);
 
-		sum->gpu_self_ns = add_ns(sum->gpu_self_ns, gpu_ns);
+		sum->gpu_self_ns = capped_add(sum->gpu_self_ns, gpu_ns);
 	}
 }
 
@@ -247,8 +247,8 @@ static enum phase main_phase(const struct op_sum *sum)
 static int by_weight(const void *a, const void *b)
 {
 	const struct op_fact *x = a, *y = b;
-	int64_t left = add_ns(x->gpu_total_ns, x->cpu_self_ns);
-	int64_t right = add_ns(y->gpu_total_ns, y->cpu_self_ns);
+	int64_t left = capped_add(x->gpu_total_ns, x->cpu_self_ns);
+	int64_t right = capped_add(y->gpu_total_ns, y->cpu_self_ns);
 
 	if (left != right)
 		return left > right ? -1 : 1;
@@ -306,7 +306,7 @@ static void ranges_out(struct sweep *sweep)
 		}
 		fact = &facts->ranges.at[slot[range->name] - 1];
 		fact->count++;
-		fact->sum_ns = add_ns(fact->sum_ns, range->end - range->start);
+		fact->sum_ns = capped_add(fact->sum_ns, range->end - range->start);
 	}
 	free(slot);
 	if (facts->ranges.count)

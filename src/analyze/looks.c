@@ -68,8 +68,8 @@ static void count(struct look_counts *counts, enum look_kind kind, uint32_t name
 		map_put(&counts->at, key, i);
 		*VEC_ADD(&counts->seen) = (struct look_count){ .kind = kind, .name = name };
 	}
-	counts->seen.at[i].count = add_ns(counts->seen.at[i].count, by);
-	counts->all[kind] = add_ns(counts->all[kind], by);
+	counts->seen.at[i].count = capped_add(counts->seen.at[i].count, by);
+	counts->all[kind] = capped_add(counts->all[kind], by);
 }
 
 /* The first that is not before `want`. Gaps come in order of time, mostly of one

@@ -98,6 +98,13 @@ void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_
 	VEC_DONE(&runs);
 }
 
+int order_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 static int by_value(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

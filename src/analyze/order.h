@@ -17,6 +17,9 @@ void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_
 /* Sort values, ascending. */
 void order_values(int64_t *at, size_t count);
 
+/* For qsort: doubles, ascending; none of them NaN. */
+int order_doubles(const void *a, const void *b);
+
 /*
  * Quantiles of non-negative values (negative ones count as 0): exact up to
  * QUANTILES_EXACT of them, beyond that within 1/2048 of the value, in 1 MiB.

@@ -27,9 +27,9 @@ static void readback_phase(const struct timeline *timeline, struct facts *facts)
 		const struct tl_readback *at = &timeline->readbacks.at[i];
 
 		fact->count++;
-		fact->wall_ns = add_ns(fact->wall_ns, at->blocked_ns);
-		fact->idle_ns = add_ns(fact->idle_ns, at->idle_ns);
-		fact->gpu_ns = add_ns(fact->gpu_ns, ops->end[at->op] - ops->start[at->op]);
+		fact->wall_ns = capped_add(fact->wall_ns, at->blocked_ns);
+		fact->idle_ns = capped_add(fact->idle_ns, at->idle_ns);
+		fact->gpu_ns = capped_add(fact->gpu_ns, ops->end[at->op] - ops->start[at->op]);
 	}
 }
 
@@ -51,8 +51,8 @@ void readback_facts(struct timeline *timeline, struct facts *facts)
 			fact->op = at->name;
 		}
 		fact->count++;
-		fact->blocked_ns = add_ns(fact->blocked_ns, at->blocked_ns);
-		fact->idle_ns = add_ns(fact->idle_ns, at->idle_ns);
+		fact->blocked_ns = capped_add(fact->blocked_ns, at->blocked_ns);
+		fact->idle_ns = capped_add(fact->idle_ns, at->idle_ns);
 	}
 	for (size_t i = 0; i < facts->readbacks.count; i++)
 		facts->readbacks.at[i].per_step = facts->steps.step.count

@@ -133,7 +133,7 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 		range->source = thread->lane->source;
 		range->kind = RANGE_STEP;
 		lengths[i] = range->end - range->start;
-		sum_ns = add_ns(sum_ns, lengths[i]);
+		sum_ns = capped_add(sum_ns, lengths[i]);
 	}
 	order_values(lengths, repeat.units.count);
 	if (!repeat.units.count || lengths[repeat.units.count / 2] < UNIT_LEAST_NS) {

@@ -90,7 +90,7 @@ static void candidate_add(struct candidates *candidates, const struct tl_range *
 		at->lane = range->lane;
 	}
 	at->count++;
-	at->sum_ns = add_ns(at->sum_ns, range->end - range->start);
+	at->sum_ns = capped_add(at->sum_ns, range->end - range->start);
 }
 
 /* A user range of the kind that is looked for: `top` with nothing of the user's
@@ -115,7 +115,7 @@ static void repeated_ranges(struct steps *steps, bool top)
 	const struct timeline *timeline = steps->timeline;
 	size_t bytes = (timeline->session->lanes.count + 1) * sizeof(int64_t);
 	int64_t *until = mem_alloc(bytes);
-	int64_t all_ns = add_ns(steps->facts->end_ns, -steps->facts->start_ns);
+	int64_t all_ns = capped_add(steps->facts->end_ns, -steps->facts->start_ns);
 	struct candidates candidates = { 0 };
 	const struct candidate *best = NULL;
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/order.h"
 #include "analyze/system.h"
 #include "base/mem.h"
 
@@ -139,13 +140,6 @@ struct point {
 	double s, bytes;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Theil-Sen: the median of the slopes of all pairs, which a few odd samples
  * don't move. *ret_trend: share of rising minus share of falling pairs. */
 static double slope_of(const struct point *points, size_t count, double *ret_trend)
@@ -166,7 +160,7 @@ static double slope_of(const struct point *points, size_t count, double *ret_tre
 	*ret_trend = kept ? trend / (double)kept : 0;
 	if (!kept)
 		return 0;
-	qsort(slopes, kept, sizeof(*slopes), by_value);
+	qsort(slopes, kept, sizeof(*slopes), order_doubles);
 	return slopes[kept / 2];
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/order.h"
 #include "base/mem.h"
 
 static void grow(struct series *series)
@@ -125,13 +126,6 @@ void series_done(struct series *series)
 	memset(series, 0, sizeof(*series));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The numbers, sorted, at the front; how many. */
 static size_t numbers_of(double *values, size_t count)
 {
@@ -141,7 +135,7 @@ static size_t numbers_of(double *values, size_t count)
 		if (!isnan(values[i]))
 			values[kept++] = values[i];
 	if (kept)
-		qsort(values, kept, sizeof(*values), by_value);
+		qsort(values, kept, sizeof(*values), order_doubles);
 	return kept;
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "analyze/facts.h"
+#include "base/capped.h"
 #include "base/interval.h"
 #include "base/map.h"
 #include "store/store.h"
@@ -198,16 +199,6 @@ int frames_load(struct timeline *timeline, struct store *store, struct err *err)
 /* A start and a duration of a file on the session clock. */
 void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,
 		   int64_t duration, int64_t *ret_start, int64_t *ret_end);
-
-/* Sums that stop at the ends of int64 instead of overflowing. */
-static inline int64_t add_ns(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN + 1;
-	return sum;
-}
 
 /* A union of intervals that come in order of start, measured as they come. */
 struct cover {

@@ -45,7 +45,7 @@ static void kernel_add(struct pass *pass, uint32_t key, int64_t ns, bool launche
 		sum->min_ns = INT64_MAX;
 	}
 	sum->launched += launched;
-	sum->sum_ns = add_ns(sum->sum_ns, ns);
+	sum->sum_ns = capped_add(sum->sum_ns, ns);
 	if (ns < sum->min_ns)
 		sum->min_ns = ns;
 	if (ns > sum->max_ns)
@@ -60,7 +60,7 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 	uint32_t key = ops->key[op], call = ops->call[op];
 
 	pass->fact->kernel_count++;
-	pass->fact->kernel_sum_ns = add_ns(pass->fact->kernel_sum_ns, ns);
+	pass->fact->kernel_sum_ns = capped_add(pass->fact->kernel_sum_ns, ns);
 	cover_add(&pass->kernel, start, end);
 	if (pass->any_copies)
 		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
@@ -115,7 +115,8 @@ static void pass_op(struct pass *pass, uint32_t op)
 		break;
 	}
 	if (call < TL_BEFORE && start > pass->timeline->calls.end[call]) {
-		pass->queued_ns = add_ns(pass->queued_ns, start - pass->timeline->calls.end[call]);
+		pass->queued_ns =
+			capped_add(pass->queued_ns, start - pass->timeline->calls.end[call]);
 		pass->queued_count++;
 	}
 }
@@ -316,13 +317,13 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		at->kind = copy->kind;
 		at->pageable = pageable;
 		at->count++;
-		at->sum_ns = add_ns(at->sum_ns, ops->end[copy->op] - ops->start[copy->op]);
+		at->sum_ns = capped_add(at->sum_ns, ops->end[copy->op] - ops->start[copy->op]);
 		kind_of[copy->op] = (uint8_t)(1 + copy->kind * MEMORIES + pageable + 1);
 		if (copy->bytes == FACT_UNKNOWN)
 			continue;
-		at->bytes = add_ns(at->bytes, copy->bytes);
+		at->bytes = capped_add(at->bytes, copy->bytes);
 		at->tiny_count += copy->bytes <= TINY_BYTES;
-		fact->memcpy_bytes = add_ns(fact->memcpy_bytes, copy->bytes);
+		fact->memcpy_bytes = capped_add(fact->memcpy_bytes, copy->bytes);
 	}
 	for (size_t i = 0; kind_of && i < device->count; i++) {
 		uint32_t op = device_op(device, i);

@@ -296,8 +296,9 @@ static void launched(struct timeline *timeline)
 		}
 		sum = map_find(&calls->gpu_ns, call);
 		map_put(&calls->gpu_ns, call,
-			(uint64_t)add_ns(sum ? (int64_t)*sum : ops->end[first] - ops->start[first],
-					 ops->end[i] - ops->start[i]));
+			(uint64_t)capped_add(sum ? (int64_t)*sum
+						 : ops->end[first] - ops->start[first],
+					     ops->end[i] - ops->start[i]));
 		if (ops->start[i] < ops->start[first])
 			calls->first_op[call] = (uint32_t)i;
 	}

@@ -149,10 +149,10 @@ static int64_t clamp_ns(int64_t ns)
 void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,
 		   int64_t duration, int64_t *ret_start, int64_t *ret_end)
 {
-	int64_t from = clamp_ns(add_ns(start, timeline->shift_ns[source]));
+	int64_t from = clamp_ns(capped_add(start, timeline->shift_ns[source]));
 
 	*ret_start = from;
-	*ret_end = duration > 0 ? clamp_ns(add_ns(from, duration)) : from;
+	*ret_end = duration > 0 ? clamp_ns(capped_add(from, duration)) : from;
 }
 
 static uint32_t narrow(struct tl_wide *wide, uint64_t correlation)
@@ -238,7 +238,7 @@ static size_t expected(struct store *store, uint32_t kinds)
 
 	for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
 		if (kinds & STORE_BIT(kind))
-			count = add_ns(count, store_count(store, kind));
+			count = capped_add(count, store_count(store, kind));
 	if (count < 0)
 		return 0;
 	return count < BELIEVED ? (size_t)count : BELIEVED;

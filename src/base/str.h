@@ -40,6 +40,24 @@ const char *str_find(struct str str, const char *needle);
 /* Without blanks, tabs, CR and LF at both ends. */
 struct str str_trim(struct str str);
 
+/* Without the blanks and tabs in front. */
+static inline void str_skip_blanks(struct str *str)
+{
+	while (str->len && (*str->at == ' ' || *str->at == '\t')) {
+		str->at++;
+		str->len--;
+	}
+}
+
+/* As a C string, cut where `size` bytes end. */
+static inline void str_copy(struct str str, char *ret, size_t size)
+{
+	size_t len = str.len < size ? str.len : size - 1;
+
+	memcpy(ret, str.at, len);
+	ret[len] = 0;
+}
+
 /* Take off and return what stands before the first `sep`; all of it, leaving
  * *str empty with at == NULL, if there is none. */
 struct str str_cut(struct str *str, char sep);

@@ -66,14 +66,6 @@ static int64_t size_of(struct spooled *p, uint64_t bytes)
 	return EVENT_UNKNOWN;
 }
 
-static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
-{
-	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
-	       !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
-	       !memcmp(a->block, b->block, sizeof(a->block)) &&
-	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
-}
-
 static uint32_t key_of(struct spooled *p, const struct cupti_kernel *kernel, uint32_t name)
 {
 	struct kernel_key key = { .name = name, .theoretical_occupancy_pct = -1 };
@@ -86,7 +78,7 @@ static uint32_t key_of(struct spooled *p, const struct cupti_kernel *kernel, uin
 		key.cluster[i] = (int32_t)kernel->cluster[i];
 	key.shared_bytes = (int64_t)kernel->static_shared + kernel->dynamic_shared;
 	key.registers = kernel->registers;
-	if (!same_key(&key, &p->keys[slot].key)) {
+	if (!kernel_key_same(&key, &p->keys[slot].key)) {
 		p->keys[slot].key = key;
 		p->keys[slot].id = session_key(p->sink->session, &key);
 	}

@@ -19,14 +19,6 @@ static struct str behind(struct str text, const char *needle)
 	return (struct str){ found, (size_t)(text.at + text.len - found) };
 }
 
-static void put(char *to, size_t size, struct str text)
-{
-	size_t len = text.len < size ? text.len : size - 1;
-
-	memcpy(to, text.at, len);
-	to[len] = 0;
-}
-
 /* The number that *text begins with, decimal with a sign or 0x. */
 static bool number_at(struct str text, int64_t *ret)
 {
@@ -71,7 +63,7 @@ static void decode_link(struct fault *fault)
 	struct str word = str_cut(&rest, ' ');
 	int64_t number;
 
-	put(fault->event, sizeof(fault->event), word);
+	str_copy(word, fault->event, sizeof(fault->event));
 	if (str_find(text, " Fatal "))
 		SET(fault, FATAL, fatal, 1);
 	else if (str_find(text, " Nonfatal "))
@@ -110,13 +102,13 @@ static void decode_recovery(struct fault *fault)
 	SET(fault, ACTION_FROM, action_from, number);
 	name = behind(from, "(");
 	if (name.at)
-		put(fault->action_before, sizeof(fault->action_before), str_cut(&name, ')'));
+		str_copy(str_cut(&name, ')'), fault->action_before, sizeof(fault->action_before));
 	if (!number_at(to, &number))
 		return;
 	SET(fault, ACTION_TO, action_to, number);
 	name = behind(to, "(");
 	if (name.at)
-		put(fault->event, sizeof(fault->event), str_cut(&name, ')'));
+		str_copy(str_cut(&name, ')'), fault->event, sizeof(fault->event));
 }
 
 /* "Graphics SM Warp Exception on (GPC 8, TPC 5, SM 0): Out Of Range Address" */
@@ -144,7 +136,7 @@ static void decode_page_fault(struct fault *fault)
 	if (at.at && number_at(at, &address))
 		SET(fault, ADDRESS, address, address);
 	if (type.at)
-		put(fault->event, sizeof(fault->event), str_cut(&type, ' '));
+		str_copy(str_cut(&type, ' '), fault->event, sizeof(fault->event));
 }
 
 /* Volta and older retire pages, Ampere and newer remap rows. */
@@ -154,9 +146,9 @@ static void decode_repair(struct fault *fault)
 	int64_t address;
 
 	if (str_find(text, "Page Retirement"))
-		put(fault->event, sizeof(fault->event), STR("page retirement"));
+		str_copy(STR("page retirement"), fault->event, sizeof(fault->event));
 	else if (str_find(text, "Row Remapper") || str_find(text, "remap"))
-		put(fault->event, sizeof(fault->event), STR("row remap"));
+		str_copy(STR("row remap"), fault->event, sizeof(fault->event));
 	at = behind(text, "(0x");
 	if (str_find(text, "page") && at.at) {
 		at.at -= 2;

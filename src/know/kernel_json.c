@@ -9,17 +9,9 @@
 static const int64_t NS_PER_US = 1000;
 static const size_t MESSAGE_MAX = 64u << 10;
 
-static void skip_space(struct str *text)
-{
-	while (text->len && (*text->at == ' ' || *text->at == '\t')) {
-		text->at++;
-		text->len--;
-	}
-}
-
 static bool take(struct str *text, char c)
 {
-	skip_space(text);
+	str_skip_blanks(text);
 	if (!text->len || *text->at != c)
 		return false;
 	text->at++;
@@ -51,7 +43,7 @@ static bool take_value(struct str *text, struct str *ret, bool *ret_array)
 	size_t len = 0;
 
 	*ret_array = false;
-	skip_space(text);
+	str_skip_blanks(text);
 	if (text->len && *text->at == '"')
 		return take_string(text, ret);
 	if (take(text, '[')) {

@@ -5,14 +5,6 @@
 
 static const int64_t NS_PER_US = 1000;
 
-static void skip_blanks(struct str *text)
-{
-	while (text->len && (*text->at == ' ' || *text->at == '\t')) {
-		text->at++;
-		text->len--;
-	}
-}
-
 static void skip(struct str *text, size_t len)
 {
 	text->at += len;
@@ -86,7 +78,7 @@ static bool take_level(struct str *text, struct kernel_line *line)
 		return false;
 	line->kernel = str_is(facility, "kern");
 	line->foreign = !line->kernel;
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	*text = rest;
 	return true;
 }
@@ -100,7 +92,7 @@ static bool take_sender(struct str *text, struct kernel_line *line)
 	size_t name;
 
 	for (int i = 0; i < 2; i++) {
-		skip_blanks(&rest);
+		str_skip_blanks(&rest);
 		word = rest;
 		tag = memchr(word.at, ' ', word.len);
 		word.len = tag ? (size_t)(tag - word.at) : word.len;
@@ -158,7 +150,7 @@ static void parse_text(struct str text, struct kernel_line *line)
 		if (!line->framed)
 			line->foreign = !take_sender(&text, line);
 	}
-	skip_blanks(&text);
+	str_skip_blanks(&text);
 	line->has_boot = kernel_boot_take(&text, &line->boot_ns, &resolution_ns);
 	if (line->has_boot && !clock) {
 		line->stamp = STAMP_BOOT;

@@ -23,14 +23,6 @@ struct moment {
 	int64_t zone_s;
 };
 
-static void skip_blanks(struct str *text)
-{
-	while (text->len && (*text->at == ' ' || *text->at == '\t')) {
-		text->at++;
-		text->len--;
-	}
-}
-
 static bool take_char(struct str *text, char c)
 {
 	if (!text->len || *text->at != c)
@@ -117,7 +109,7 @@ static void take_zone(struct str *text, struct moment *moment)
 		*text = rest;
 		return;
 	}
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	if (str_starts(rest, "UTC") && (rest.len == 3 || !isalnum((unsigned char)rest.at[3]))) {
 		moment->has_zone = true;
 		*text = (struct str){ rest.at + 3, rest.len - 3 };
@@ -201,25 +193,25 @@ static bool take_named(struct str *text, struct kernel_line *line)
 	int64_t weekday;
 
 	if (take_digits(&rest, 4, 4, &moment.year))
-		skip_blanks(&rest);
+		str_skip_blanks(&rest);
 	if (take_name(&rest, DAYS, &weekday))
-		skip_blanks(&rest);
+		str_skip_blanks(&rest);
 	if (!take_name(&rest, MONTHS, &moment.month) || !rest.len || *rest.at != ' ')
 		return false;
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	if (!take_digits(&rest, 1, 2, &moment.day))
 		return false;
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	ahead = rest;
 	if (!moment.year && take_digits(&ahead, 4, 4, &moment.year)) {
 		rest = ahead;
 		(void)take_char(&rest, ':');
-		skip_blanks(&rest);
+		str_skip_blanks(&rest);
 	}
 	if (!take_clock(&rest, &moment))
 		return false;
 	ahead = rest;
-	skip_blanks(&ahead);
+	str_skip_blanks(&ahead);
 	if (!moment.year && take_digits(&ahead, 4, 4, &moment.year)) {
 		if (ahead.len && *ahead.at != ' ' && *ahead.at != ']')
 			moment.year = 0; /* a host whose name begins with a number */
@@ -260,7 +252,7 @@ bool kernel_stamp_take(struct str *text, struct kernel_line *line)
 	/* journalctl -o short-full: "Tue 2025-01-21 02:21:33 UTC" */
 	if (!take_name(&rest, DAYS, &weekday))
 		return false;
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	if (!take_iso(&rest, line))
 		return false;
 	*text = rest;
@@ -274,7 +266,7 @@ bool kernel_boot_take(struct str *text, int64_t *ret_ns, int64_t *ret_resolution
 
 	if (!take_char(&rest, '['))
 		return false;
-	skip_blanks(&rest);
+	str_skip_blanks(&rest);
 	if (!take_digits(&rest, 1, 10, &s) || !rest.len || *rest.at != '.')
 		return false;
 	take_fraction(&rest, &ns, ret_resolution_ns);

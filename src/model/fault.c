@@ -144,14 +144,6 @@ static enum fault_kind kind_of(struct str name)
 	return FAULT_NONE;
 }
 
-static void copy(char *to, size_t size, struct str text)
-{
-	size_t len = text.len < size ? text.len : size - 1;
-
-	memcpy(to, text.at, len);
-	to[len] = 0;
-}
-
 static void pair(struct str key, struct str value, struct fault *fault)
 {
 	int64_t number;
@@ -172,7 +164,7 @@ static void pair(struct str key, struct str value, struct fault *fault)
 	}
 	for (size_t i = 0; i < TEXT_COUNT; i++) {
 		if (str_is(key, TEXTS[i].key))
-			copy((char *)fault + TEXTS[i].offset, TEXTS[i].size, value);
+			str_copy(value, (char *)fault + TEXTS[i].offset, TEXTS[i].size);
 	}
 }
 
@@ -183,8 +175,8 @@ bool fault_from_detail(struct str detail, struct fault *ret_fault)
 		struct str value, key;
 
 		if (str_starts(detail, "text=")) {
-			copy(ret_fault->text, sizeof(ret_fault->text),
-			     (struct str){ detail.at + 5, detail.len - 5 });
+			str_copy((struct str){ detail.at + 5, detail.len - 5 }, ret_fault->text,
+				 sizeof(ret_fault->text));
 			break;
 		}
 		value = str_cut(&detail, ';');

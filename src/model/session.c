@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "base/buf.h"
+#include "base/capped.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -201,14 +202,6 @@ uint32_t session_lane(struct session *session, const struct lane *lane)
 	return (uint32_t)session->lanes.count - 1;
 }
 
-static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
-{
-	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
-	       !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
-	       !memcmp(a->block, b->block, sizeof(a->block)) &&
-	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
-}
-
 static uint64_t key_hash(const struct kernel_key *key)
 {
 	uint64_t h = hash_u64(((uint64_t)key->name << 32) ^ (uint64_t)key->shared_bytes, 2);
@@ -223,7 +216,7 @@ uint32_t session_key(struct session *session, const struct kernel_key *key)
 	uint64_t hash = key_hash(key);
 
 	for (uint64_t *found; (found = map_find(&session->index->keys, hash)); hash++) {
-		if (same_key(&session->keys.at[*found], key))
+		if (kernel_key_same(&session->keys.at[*found], key))
 			return (uint32_t)*found;
 	}
 	*VEC_ADD(&session->keys) = *key;
@@ -294,19 +287,10 @@ void session_settle(struct session *session)
 	}
 }
 
-/* Saturating: hostile times stay ordered instead of wrapping. */
-static int64_t minus(int64_t a, int64_t b)
-{
-	int64_t difference;
-
-	if (__builtin_sub_overflow(a, b, &difference))
-		return a < b ? INT64_MIN + 1 : INT64_MAX;
-	return difference;
-}
-
 int64_t session_source_span(const struct source *source)
 {
-	return source->first_ns < source->last_ns ? minus(source->last_ns, source->first_ns) : 0;
+	return source->first_ns < source->last_ns ? capped_sub(source->last_ns, source->first_ns)
+						  : 0;
 }
 
 int64_t session_time(const struct session *session, uint32_t source, int64_t ns)
@@ -314,6 +298,6 @@ int64_t session_time(const struct session *session, uint32_t source, int64_t ns)
 	const struct source *row = &session->sources.at[source];
 
 	if (!row->has_utc)
-		return row->first_ns > row->last_ns ? ns : minus(ns, row->first_ns);
-	return minus(ns, minus(session->zero_utc_ns, row->utc_offset_ns));
+		return row->first_ns > row->last_ns ? ns : capped_sub(ns, row->first_ns);
+	return capped_sub(ns, capped_sub(session->zero_utc_ns, row->utc_offset_ns));
 }

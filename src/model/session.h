@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/intern.h"
 #include "base/own.h"
@@ -95,6 +96,15 @@ struct kernel_key {
 	int32_t registers;
 	int32_t theoretical_occupancy_pct; /* as the trace computed it */
 };
+
+/* What makes two launches those of one kernel. */
+static inline bool kernel_key_same(const struct kernel_key *a, const struct kernel_key *b)
+{
+	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
+	       !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
+	       !memcmp(a->block, b->block, sizeof(a->block)) &&
+	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
+}
 
 /* Something known about the machine, a device or the recording. */
 struct env {

@@ -1,3 +1,4 @@
+#include "base/capped.h"
 #include "base/hash.h"
 #include "read/json_scan.h"
 #include "read/kineto.h"
@@ -34,14 +35,6 @@ void kineto_maker(struct kineto *k, const char *maker)
 		k->maker = intern_text(k->session->strings, maker);
 }
 
-static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
-{
-	return a->name == b->name && a->shared_bytes == b->shared_bytes &&
-	       !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
-	       !memcmp(a->block, b->block, sizeof(a->block)) &&
-	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
-}
-
 static void copy_dims(int32_t to[3], const struct kineto_event *event, enum kineto_dims field)
 {
 	if (event->have_dims >> field & 1)
@@ -69,7 +62,7 @@ static uint32_t kernel_key(struct kineto *k, const struct kineto_event *event, u
 	hash ^= (uint64_t)key.shared_bytes;
 	cached = &k->keys[hash % KINETO_KEY_CACHE];
 	if (cached->hash == hash && cached->id < k->session->keys.count &&
-	    same_key(&key, &k->session->keys.at[cached->id]))
+	    kernel_key_same(&key, &k->session->keys.at[cached->id]))
 		return cached->id;
 	cached->hash = hash;
 	cached->id = session_key(k->session, &key);
@@ -326,20 +319,11 @@ static void count_times(struct kineto *k, int64_t start_ns, int64_t end_ns)
 	k->loss[LOSS_negative] += end_ns < start_ns;
 }
 
-static int64_t add_times(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN + 1 : INT64_MAX;
-	return sum;
-}
-
 static int take_complete(struct kineto *k, const struct kineto_event *event,
 			 struct kineto_track *track)
 {
 	int64_t start_ns = event->num[KINETO_ts];
-	int64_t end_ns = add_times(start_ns, kineto_num(event, KINETO_dur, 0));
+	int64_t end_ns = capped_add(start_ns, kineto_num(event, KINETO_dur, 0));
 	int ret = flush_held(k);
 
 	make(k, event, track, &k->held);

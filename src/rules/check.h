@@ -90,6 +90,14 @@ struct scene {
 	const char *probe_error;   /* the probe did not come to its end; NULL */
 };
 
+/* As the driver itself says, else as /proc does; NULL: neither. */
+static inline const char *scene_driver(const struct scene *scene)
+{
+	if (scene->cards && *scene->cards->driver)
+		return scene->cards->driver;
+	return scene->host->driver;
+}
+
 struct checkup {
 	struct arena arena;
 	enum place place;

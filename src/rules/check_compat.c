@@ -15,13 +15,6 @@ static int major_of(const char *version)
 	return str_to_i64(first, &major) && major < 1000 ? (int)major : 0;
 }
 
-static const char *driver_of(const struct scene *scene)
-{
-	if (scene->cards && *scene->cards->driver)
-		return scene->cards->driver;
-	return scene->host->driver;
-}
-
 /* PyTorch brings its own CUDA; the driver and the card must do. */
 static bool torch_fails(const struct scene *scene, const char *driver, struct diagnosis *diagnosis)
 {
@@ -102,7 +95,7 @@ static bool toolkit_fails(const struct scene *scene, const struct host_toolkit *
 void check_compatibility(const struct scene *scene, struct diagnosis *diagnosis)
 {
 	const struct host *host = scene->host;
-	const char *driver = driver_of(scene);
+	const char *driver = scene_driver(scene);
 	const struct host_toolkit *newest = NULL;
 
 	if (!driver) {

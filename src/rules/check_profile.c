@@ -22,16 +22,9 @@ static const char DRIVER_PC_SAMPLING[] = "570.124";
 /* cuptiPmSampling came with CUDA 12.6's driver generation. */
 static const char DRIVER_PM_SAMPLING[] = "560";
 
-static const char *driver_of(const struct scene *scene)
-{
-	if (scene->cards && *scene->cards->driver)
-		return scene->cards->driver;
-	return scene->host->driver;
-}
-
 static bool older(const struct scene *scene, const char *version)
 {
-	const char *driver = driver_of(scene);
+	const char *driver = scene_driver(scene);
 
 	return driver && version_compare(driver, version) < 0;
 }
@@ -65,7 +58,7 @@ static void need_cupti(const struct scene *scene, struct diagnosis *diagnosis)
 
 	if (scene->host->cuptis.count)
 		diagnose(diagnosis, CHECK_NO, _("%s is for a newer CUDA than driver %s runs."),
-			 scene->host->cuptis.at[0].path, driver_of(scene));
+			 scene->host->cuptis.at[0].path, scene_driver(scene));
 	else
 		diagnose(diagnosis, CHECK_NO, "%s", _("No libcupti of CUDA 12 or 13 was found."));
 	mend(diagnosis, older(scene, "580") ? CURE_CUPTI_12 : CURE_CUPTI_13, place);
@@ -144,7 +137,7 @@ static bool may_count(const struct scene *scene, struct diagnosis *diagnosis, bo
 {
 	const struct host *host = scene->host;
 	enum place place = place_of(host);
-	bool old = !driver_of(scene) || older(scene, DRIVER_PERFMON);
+	bool old = !scene_driver(scene) || older(scene, DRIVER_PERFMON);
 	bool has = host_has_cap(host, CAP_BIT_SYS_ADMIN) == TRUTH_YES ||
 		   (!old && host_has_cap(host, CAP_BIT_PERFMON) == TRUTH_YES);
 	uint64_t wanted =
@@ -241,7 +234,7 @@ void check_pc_sampling(const struct scene *scene, struct diagnosis *diagnosis)
 	if (older(scene, DRIVER_PC_SAMPLING)) {
 		diagnose(diagnosis, CHECK_LIMITED,
 			 _("Driver %s: continuous sampling is steady from %s on."),
-			 driver_of(scene), DRIVER_PC_SAMPLING);
+			 scene_driver(scene), DRIVER_PC_SAMPLING);
 		mend(diagnosis, CURE_NEW_DRIVER, place_of(scene->host));
 		return;
 	}
@@ -256,7 +249,7 @@ void check_pm_sampling(const struct scene *scene, struct diagnosis *diagnosis)
 	if (!can_count(scene, diagnosis, CC_COUNTERS, result))
 		return;
 	if (older(scene, DRIVER_PM_SAMPLING)) {
-		diagnose(diagnosis, CHECK_NO, _("Driver %s: it came with %s."), driver_of(scene),
+		diagnose(diagnosis, CHECK_NO, _("Driver %s: it came with %s."), scene_driver(scene),
 			 DRIVER_PM_SAMPLING);
 		mend(diagnosis, CURE_NEW_DRIVER, place_of(scene->host));
 		return;

@@ -35,7 +35,7 @@ static void tell_blocks(const struct facts *facts, const struct rule *rule,
 	for (size_t i = 0; i < memory->leaks.count; i++) {
 		const struct leak_fact *leak = &memory->leaks.at[i];
 
-		all = sum_of(all, whole_of((double)leak->block_bytes * (double)leak->count));
+		all = capped_add(all, whole_of((double)leak->block_bytes * (double)leak->count));
 		blocks += leak->count;
 		if ((double)leak->block_bytes * (double)leak->count >
 		    (double)most->block_bytes * (double)most->count)

@@ -89,9 +89,9 @@ static double small_grid_share(const struct facts *facts, const struct device_fa
 		blocks = (double)key->grid[0] * key->grid[1] * key->grid[2];
 		if (blocks <= 0)
 			continue;
-		known_ns = sum_of(known_ns, kernel->sum_ns);
+		known_ns = capped_add(known_ns, kernel->sum_ns);
 		if (blocks < GRID_SHARE * (double)sms)
-			small_ns = sum_of(small_ns, kernel->sum_ns);
+			small_ns = capped_add(small_ns, kernel->sum_ns);
 	}
 	return known_ns > 0 ? (double)small_ns / (double)known_ns : NAN;
 }

@@ -36,10 +36,10 @@ static struct copies pageable_of(const struct facts *facts, uint32_t device)
 		/* A copy of a few bytes costs its latency, pinned or not. */
 		if (copy->pageable != 1 || copy->tiny_count == copy->count)
 			continue;
-		sum.count = sum_of(sum.count, copy->count);
-		sum.bytes = sum_of(sum.bytes, copy->bytes);
-		sum.sum_ns = sum_of(sum.sum_ns, copy->sum_ns);
-		sum.union_ns = sum_of(sum.union_ns, copy->union_ns);
+		sum.count = capped_add(sum.count, copy->count);
+		sum.bytes = capped_add(sum.bytes, copy->bytes);
+		sum.sum_ns = capped_add(sum.sum_ns, copy->sum_ns);
+		sum.union_ns = capped_add(sum.union_ns, copy->union_ns);
 	}
 	return sum;
 }

@@ -22,14 +22,14 @@ static struct outliers outliers_of(const struct step_facts *steps)
 		const struct step *step = &steps->step.at[i];
 		int64_t ns = step->end_ns - step->start_ns;
 
-		sum.all_ns = sum_of(sum.all_ns, ns);
+		sum.all_ns = capped_add(sum.all_ns, ns);
 		if (!step->outlier)
 			continue;
 		sum.count++;
 		if (ns > steps->p50_ns)
-			sum.over_p50_ns = sum_of(sum.over_p50_ns, ns - steps->p50_ns);
+			sum.over_p50_ns = capped_add(sum.over_p50_ns, ns - steps->p50_ns);
 		if (ns > steps->p95_ns)
-			sum.over_p95_ns = sum_of(sum.over_p95_ns, ns - steps->p95_ns);
+			sum.over_p95_ns = capped_add(sum.over_p95_ns, ns - steps->p95_ns);
 		if (ns > longest_ns) {
 			longest_ns = ns;
 			sum.worst = i;

@@ -34,9 +34,9 @@ static struct readbacks readbacks_of(const struct facts *facts, uint32_t device)
 			continue;
 		if (!sum.op)
 			sum.op = at->op;
-		sum.count = sum_of(sum.count, at->count);
-		sum.blocked_ns = sum_of(sum.blocked_ns, at->blocked_ns);
-		sum.idle_ns = sum_of(sum.idle_ns, at->idle_ns);
+		sum.count = capped_add(sum.count, at->count);
+		sum.blocked_ns = capped_add(sum.blocked_ns, at->blocked_ns);
+		sum.idle_ns = capped_add(sum.idle_ns, at->idle_ns);
 		if (!isnan(at->per_step))
 			sum.per_step = (isnan(sum.per_step) ? 0 : sum.per_step) + at->per_step;
 	}
@@ -74,7 +74,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	const char *where = tell_device(facts, findings, device->device);
 	/* What the host waits is gained only as far as the GPU idled with it. */
 	int64_t wait_ns = sum->blocked_ns < device->idle_ns ? sum->blocked_ns : device->idle_ns;
-	int64_t high_ns = sum_of(sum->idle_ns, wait_ns);
+	int64_t high_ns = capped_add(sum->idle_ns, wait_ns);
 
 	if (high_ns > device->idle_ns)
 		high_ns = device->idle_ns > sum->idle_ns ? device->idle_ns : sum->idle_ns;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/capped.h"
 #include "rules/rule.h"
 
 /* "GPU 0", or "GPU 0 of rank 1" where two have that number. */
@@ -26,16 +27,6 @@ void tell_setup(struct findings *findings, const struct device_fact *device,
  * has causes. False, with a line, if they are not. */
 bool tell_enough_launches(const struct facts *facts, const struct rule *rule,
 			  const struct device_fact *device, struct findings *findings);
-
-/* Files may be hostile: sums stop at the ends of int64, and so do doubles. */
-static inline int64_t sum_of(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN + 1;
-	return sum;
-}
 
 static inline int64_t whole_of(double value)
 {

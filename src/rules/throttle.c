@@ -44,8 +44,8 @@ struct throttle throttle_of(const struct device_fact *device, const char *const 
 		if (throttle.lost_ns == FACT_UNKNOWN)
 			throttle.lost_ns = 0;
 		throttle.lost_ns =
-			sum_of(throttle.lost_ns,
-			       whole_of(lost * ((double)at->end_ns - (double)at->start_ns)));
+			capped_add(throttle.lost_ns,
+				   whole_of(lost * ((double)at->end_ns - (double)at->start_ns)));
 	}
 	return throttle;
 }
@@ -99,7 +99,7 @@ static int64_t recorded_ns(const struct system_facts *system)
 {
 	int64_t interval_ns = system->interval_ns > 0 ? system->interval_ns : 0;
 
-	return sum_of(system->last_ns - system->first_ns, interval_ns);
+	return capped_add(system->last_ns - system->first_ns, interval_ns);
 }
 
 /* Which kernels ran meanwhile, and how much longer than otherwise. */

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from tally import Tally
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KEPT = {"cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset", "ac2g"}
 SAYS_MORE = ("Collective name", "dtype", "In msg nelems", "Out msg nelems", "In split size",
@@ -54,7 +56,7 @@ def waiting(doc):
 
 def main():
     sonde = sys.argv[1]
-    passed = failed = 0
+    tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES:
             full = report(sonde, [sample(name) for name in case])
@@ -66,13 +68,8 @@ def main():
                     ("source of steps", bare.get("steps", {}).get("source"), "repeated launches"),
                     ("read-backs", sum(r["count"] for r in bare.get("readbacks", [])),
                      sum(r["count"] for r in full.get("readbacks", [])))):
-                if got == want:
-                    passed += 1
-                else:
-                    failed += 1
-                    print("%s: %s: %s, with annotations %s" % (" ".join(case), what, got, want))
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
+                tally.same(" ".join(case), what, got, want)
+    return tally.status()
 
 
 if __name__ == "__main__":

@@ -15,20 +15,13 @@ import subprocess
 import sys
 import tempfile
 
+from tally import Tally
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUBLIC = os.path.join(os.path.dirname(ROOT), "shared", "public")
 OWN = os.path.join(ROOT, "tests", "truth", "kernel_log")
 
-passed = failed = 0
-
-
-def check(where, what, got, want):
-    global passed, failed
-    if got == want:
-        passed += 1
-    else:
-        failed += 1
-        print("%s: %s: got %s, want %s" % (where, what, got, want))
+tally = Tally()
 
 
 def rows(sonde, profile, query):
@@ -68,32 +61,32 @@ def shown(fault):
 def compare(sonde, name, path, want, folder):
     faults, loss = faults_of(sonde, path, folder)
     xids = [fault for fault in faults if fault["fault"] == "xid"]
-    check(name, "Xid lines", len(xids), want["xid_events"])
-    check(name, "by number", dict(collections.Counter(fault["number"] for fault in xids)),
-          want["by_xid"])
-    check(name, "by place", dict(collections.Counter("%s %s" % (fault["pci"][:-2],
-                                                                fault["number"])
-                                                     for fault in xids)),
-          want["by_pci_and_xid"])
-    check(name, "by process", collections.Counter(shown(fault) for fault in xids),
-          collections.Counter({tuple(row[:4]): row[4]
-                               for row in want["distinct_pci_xid_pid_name"]}))
-    check(name, "unreadable", int(loss.get("malformed", 0)), len(want["unparsed"]))
+    tally.same(name, "Xid lines", len(xids), want["xid_events"])
+    tally.same(name, "by number", dict(collections.Counter(fault["number"] for fault in xids)),
+               want["by_xid"])
+    tally.same(name, "by place", dict(collections.Counter("%s %s" % (fault["pci"][:-2],
+                                                                     fault["number"])
+                                                          for fault in xids)),
+               want["by_pci_and_xid"])
+    tally.same(name, "by process", collections.Counter(shown(fault) for fault in xids),
+               collections.Counter({tuple(row[:4]): row[4]
+                                    for row in want["distinct_pci_xid_pid_name"]}))
+    tally.same(name, "unreadable", int(loss.get("malformed", 0)), len(want["unparsed"]))
     for fault, first in zip(xids, want["first_events"]):
-        check(name, "line", int(fault["line"]), first["line"])
-        check(name, "number at line %d" % first["line"], shown(fault),
-              (first["pci"], first["xid"], first["pid"], first["name"]))
-        check(name, "text at line %d" % first["line"],
-              fault.get("text", "")[:len(first["msg"])], first["msg"])
-        check(name, "MIG instance at line %d" % first["line"],
-              int(fault["gi"]) if "gi" in fault else None,
-              int(first["gpu_instance"]) if first["gpu_instance"] is not None else None)
+        tally.same(name, "line", int(fault["line"]), first["line"])
+        tally.same(name, "number at line %d" % first["line"], shown(fault),
+                   (first["pci"], first["xid"], first["pid"], first["name"]))
+        tally.same(name, "text at line %d" % first["line"],
+                   fault.get("text", "")[:len(first["msg"])], first["msg"])
+        tally.same(name, "MIG instance at line %d" % first["line"],
+                   int(fault["gi"]) if "gi" in fault else None,
+                   int(first["gpu_instance"]) if first["gpu_instance"] is not None else None)
     other = want.get("other", {})
     kinds = collections.Counter(fault["fault"] for fault in faults)
-    check(name, "SXid", kinds["sxid"], other.get("SXid_lines", 0))
-    check(name, "initialisation", kinds["init"], other.get("RmInitAdapter_failed", 0))
-    check(name, "versions", kinds["api_mismatch"], other.get("api_mismatch", 0))
-    check(name, "OOM", kinds["oom"], other.get("oom_killer_lines", 0))
+    tally.same(name, "SXid", kinds["sxid"], other.get("SXid_lines", 0))
+    tally.same(name, "initialisation", kinds["init"], other.get("RmInitAdapter_failed", 0))
+    tally.same(name, "versions", kinds["api_mismatch"], other.get("api_mismatch", 0))
+    tally.same(name, "OOM", kinds["oom"], other.get("oom_killer_lines", 0))
 
 
 def main():
@@ -111,8 +104,7 @@ def main():
                 want = json.load(file)["expected"]
             path = os.path.join(PUBLIC, "xid_log", name[len("xid_log__"):-len(".json")])
             compare(sonde, name, path, want, folder)
-    print("%d values as they should be, %d not" % (passed, failed))
-    return 1 if failed or not passed else 0
+    return tally.status()
 
 
 if __name__ == "__main__":

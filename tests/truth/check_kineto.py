@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from tally import Tally
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PUBLIC = os.path.join(os.path.dirname(ROOT), "shared", "public")
 
@@ -33,16 +35,7 @@ COPIES = {
                    ("HtoD", True): (8, 12584960)},
     "train_fast": {("HtoD", False): (8, None)},
 }
-passed = failed = 0
-
-
-def check(where, what, got, want):
-    global passed, failed
-    if got == want:
-        passed += 1
-    else:
-        failed += 1
-        print("%s: %s: got %s, want %s" % (where, what, got, want))
+tally = Tally()
 
 
 def report(sonde, path, folder):
@@ -56,22 +49,22 @@ def report(sonde, path, folder):
 def sample(sonde, name, folder):
     doc = report(sonde, os.path.join(ROOT, "tests", "truth", "kineto", name + ".json.gz"), folder)
     device = [d for d in doc["devices"] if d.get("kernel_count")]
-    check(name, "devices", len(device), 1)
+    tally.same(name, "devices", len(device), 1)
     for field, want in SAMPLES[name].items():
-        check(name, field, device[0].get(field), want)
-    check(name, "idle_ns", device[0]["idle_ns"], device[0]["span_ns"] - device[0]["busy_ns"])
-    check(name, "sum of idle causes", sum(i["ns"] for i in device[0]["idle"]),
-          device[0]["idle_ns"])
+        tally.same(name, field, device[0].get(field), want)
+    tally.same(name, "idle_ns", device[0]["idle_ns"], device[0]["span_ns"] - device[0]["busy_ns"])
+    tally.same(name, "sum of idle causes", sum(i["ns"] for i in device[0]["idle"]),
+               device[0]["idle_ns"])
     if name in COLLECTIVE_NS:
-        check(name, "all-reduce", sum(k["sum_ns"] for k in doc["kernels"]
-                                      if "AllReduce_Sum_f32_RING_LL" in k["name"]),
-              COLLECTIVE_NS[name])
+        tally.same(name, "all-reduce", sum(k["sum_ns"] for k in doc["kernels"]
+                                           if "AllReduce_Sum_f32_RING_LL" in k["name"]),
+                   COLLECTIVE_NS[name])
     for (kind, pageable), (count, size) in COPIES.get(name, {}).items():
         rows = [c for c in doc["copies"] if c["kind"] == kind and
                 (pageable is None or c.get("pageable") == pageable)]
-        check(name, kind + " copies", sum(c["count"] for c in rows), count)
+        tally.same(name, kind + " copies", sum(c["count"] for c in rows), count)
         if size is not None:
-            check(name, kind + " bytes", sum(c["bytes"] for c in rows), size)
+            tally.same(name, kind + " bytes", sum(c["bytes"] for c in rows), size)
 
 
 def public(sonde, name, folder):
@@ -83,45 +76,45 @@ def public(sonde, name, folder):
     where = os.path.basename(path)[:40]
     devices = {str(d.get("ordinal", d["id"])): d for d in doc["devices"]}
     if not want.get("gpu"):
-        check(where, "says that there is no device work",
-              doc["profile"].get("no_device_activity"), True)
-        check(where, "kernels without device work", doc["kernels"], [])
-        check(where, "prints zeros", [d for d in doc["devices"] if "kernel_count" in d], [])
+        tally.same(where, "says that there is no device work",
+                   doc["profile"].get("no_device_activity"), True)
+        tally.same(where, "kernels without device work", doc["kernels"], [])
+        tally.same(where, "prints zeros", [d for d in doc["devices"] if "kernel_count" in d], [])
     else:
         active = [d for d in doc["devices"] if "span_ns" in d]
-        check(where, "kernels", sum(d["kernel_count"] for d in active), want["kernels"]["count"])
-        check(where, "kernel sum", sum(d["kernel_sum_ns"] for d in active),
-              want["kernels"]["total_ns"])
+        tally.same(where, "kernels", sum(d["kernel_count"] for d in active), want["kernels"]["count"])
+        tally.same(where, "kernel sum", sum(d["kernel_sum_ns"] for d in active),
+                   want["kernels"]["total_ns"])
         for ordinal, ns in want["kernels"]["union_busy_ns_by_device"].items():
-            check(where, "kernel union", devices[ordinal]["kernel_ns"], ns)
+            tally.same(where, "kernel union", devices[ordinal]["kernel_ns"], ns)
         for ordinal, ns in want["gpu"]["busy_ns_by_device"].items():
-            check(where, "busy", devices[ordinal]["busy_ns"], ns)
+            tally.same(where, "busy", devices[ordinal]["busy_ns"], ns)
         if len(active) == 1:
-            check(where, "span", active[0]["span_ns"], want["gpu"]["span_ns"])
-            check(where, "idle", active[0]["idle_ns"],
-                  want["gpu"]["idle_ns_in_span_all_devices_merged"])
-            check(where, "idle causes", sum(i["ns"] for i in active[0]["idle"]),
-                  active[0]["idle_ns"])
-        check(where, "memsets", sum(d["memset_count"] for d in active), want["memset"]["count"])
+            tally.same(where, "span", active[0]["span_ns"], want["gpu"]["span_ns"])
+            tally.same(where, "idle", active[0]["idle_ns"],
+                       want["gpu"]["idle_ns_in_span_all_devices_merged"])
+            tally.same(where, "idle causes", sum(i["ns"] for i in active[0]["idle"]),
+                       active[0]["idle_ns"])
+        tally.same(where, "memsets", sum(d["memset_count"] for d in active), want["memset"]["count"])
         for top in want["kernels"]["top3_by_total"]:
             rows = [k for k in doc["kernels"] if k["name"] == top["name"]]
-            check(where, "top kernel", sum(k["sum_ns"] for k in rows), top["total_ns"])
-            check(where, "top kernel count", sum(k["count"] for k in rows), top["count"])
+            tally.same(where, "top kernel", sum(k["sum_ns"] for k in rows), top["total_ns"])
+            tally.same(where, "top kernel count", sum(k["count"] for k in rows), top["count"])
     for kind, count in want["memcpy"]["count_by_kind"].items():
         rows = [c for c in doc["copies"] if c["kind"] == kind]
-        check(where, kind + " copies", sum(c["count"] for c in rows), count)
-        check(where, kind + " bytes", sum(c["bytes"] for c in rows),
-              want["memcpy"]["bytes_by_kind"][kind])
-        check(where, kind + " time", sum(c["sum_ns"] for c in rows),
-              want["memcpy"]["total_ns_by_kind"][kind])
+        tally.same(where, kind + " copies", sum(c["count"] for c in rows), count)
+        tally.same(where, kind + " bytes", sum(c["bytes"] for c in rows),
+                   want["memcpy"]["bytes_by_kind"][kind])
+        tally.same(where, kind + " time", sum(c["sum_ns"] for c in rows),
+                   want["memcpy"]["total_ns_by_kind"][kind])
     for device in want.get("devices") or []:
-        check(where, "device name", devices.get(str(device["id"]), {}).get("name"),
-              device["name"])
+        tally.same(where, "device name", devices.get(str(device["id"]), {}).get("name"),
+                   device["name"])
     for top in (want.get("runtime") or {}).get("top3_by_total", []):
         rows = [c for c in doc["calls"] if c["name"] == top["name"]]
-        check(where, "call " + top["name"], sum(c["sum_ns"] for c in rows), top["total_ns"])
-        check(where, "calls of " + top["name"], sum(c["count"] for c in rows), top["count"])
-    check(where, "records seen", doc["loss"]["seen"], want["n_events"])
+        tally.same(where, "call " + top["name"], sum(c["sum_ns"] for c in rows), top["total_ns"])
+        tally.same(where, "calls of " + top["name"], sum(c["count"] for c in rows), top["count"])
+    tally.same(where, "records seen", doc["loss"]["seen"], want["n_events"])
 
 
 def main():
@@ -135,8 +128,7 @@ def main():
                     public(sonde, name, folder)
         else:
             print("no ../shared/public: only the samples")
-    print("%d values agree, %d do not" % (passed, failed))
-    return failed > 0
+    return tally.status()
 
 
 sys.exit(main())

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from tally import Tally
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # kernel: (classes, units; None: any). From the table beside the recordings.
@@ -60,16 +62,7 @@ EXPECTED = {
     "barrier_heavy": {"barrier_stall"}, "atomic_hot": {"atomic_contention"},
     "matmul_naive": {"low_cache_reuse"}, "matmul_tiled": {"low_cache_reuse"},
 }
-passed = failed = 0
-
-
-def check(where, ok, text):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print("%s: %s" % (where, text))
+tally = Tally()
 
 
 def load(name):
@@ -128,17 +121,17 @@ def verdicts(sonde, rows, folder, names=None):
 def judge(where, found, units):
     for kernel, (classes, accepted) in TRUTH.items():
         bound, findings = found.get(kernel, ({}, set()))
-        check(where, bound.get("class") in classes,
-              "%s is called %s" % (kernel, bound.get("class")))
+        tally.holds(where, bound.get("class") in classes,
+                    "%s is called %s" % (kernel, bound.get("class")))
         if units and accepted:
-            check(where, bound.get("unit") in accepted,
-                  "%s: unit %s" % (kernel, bound.get("unit")))
-        check(where, not findings & FORBIDDEN.get(kernel, set()),
-              "%s is blamed for %s" % (kernel, findings & FORBIDDEN.get(kernel, set())))
+            tally.holds(where, bound.get("unit") in accepted,
+                        "%s: unit %s" % (kernel, bound.get("unit")))
+        tally.holds(where, not findings & FORBIDDEN.get(kernel, set()),
+                    "%s is blamed for %s" % (kernel, findings & FORBIDDEN.get(kernel, set())))
         if units and kernel in EXPECTED:
-            check(where, EXPECTED[kernel] <= findings,
-                  "%s: no %s among %s" % (kernel, sorted(EXPECTED[kernel] - findings),
-                                          sorted(findings)))
+            tally.holds(where, EXPECTED[kernel] <= findings,
+                        "%s: no %s among %s" % (kernel, sorted(EXPECTED[kernel] - findings),
+                                                sorted(findings)))
 
 
 def main():
@@ -151,8 +144,7 @@ def main():
         for seed in range(seeds):
             rows, names = disguise(raw, seed)
             judge("disguise %d" % seed, verdicts(sonde, rows, folder, names), True)
-    print("%d values agree, %d do not" % (passed, failed))
-    return failed > 0
+    return tally.status()
 
 
 sys.exit(main())

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "store/flight.h"
 #include "store/store.h"
 
@@ -30,14 +31,6 @@ static void remove_path(void)
 	(void)unlink(path);
 }
 
-static uint64_t random_state = 1;
-
-static double noise(void)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (double)(random_state >> 11) / 9007199254740992.0;
-}
-
 static void snapshot_at(struct snapshot *snapshot, size_t boards, int64_t number)
 {
 	while (snapshot->boards.count < boards) {
@@ -58,10 +51,10 @@ static void snapshot_at(struct snapshot *snapshot, size_t boards, int64_t number
 
 		*sample = (struct sample){ .time_ns = snapshot->utc_ns };
 		sample_set(sample, METRIC_power_w, (double)(number * 8 + (int64_t)i));
-		sample_set(sample, METRIC_util_pct, floor(100 * noise()));
-		sample_set(sample, METRIC_sm_mhz, 1400 + 15 * floor(30 * noise()));
+		sample_set(sample, METRIC_util_pct, floor(100 * random_unit()));
+		sample_set(sample, METRIC_sm_mhz, 1400 + 15 * floor(30 * random_unit()));
 		for (int m = METRIC_gr_active_pct; m <= METRIC_int_pct; m++)
-			sample_set(sample, (enum metric)m, 100 * noise());
+			sample_set(sample, (enum metric)m, 100 * random_unit());
 	}
 	if (number % 10 == 0) {
 		struct board_process *process = VEC_ADD(&snapshot->processes);

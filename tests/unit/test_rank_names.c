@@ -7,16 +7,9 @@
 #include <stdio.h>
 
 #include "memory_store.h"
+#include "random.h"
 
 enum { US = 1000, STEP_US = 10000 };
-
-static uint64_t state;
-
-static int64_t below(int64_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (int64_t)(state >> 33) % limit;
-}
 
 struct job {
 	struct store *store;
@@ -100,9 +93,9 @@ static void job_done(struct job *job)
 
 Test(rank_names, who_comes_early_waits_for_who_comes_last)
 {
-	for (state = 1; state < 60;) {
-		uint64_t seed = state;
-		int ranks = 2 + (int)below(6), late = (int)below(ranks);
+	for (random_state = 1; random_state < 60;) {
+		uint64_t seed = random_state;
+		int ranks = 2 + (int)random_below(6), late = (int)random_below(ranks);
 		struct job job = job_new(ranks);
 		int64_t waiting[8] = { 0 };
 
@@ -110,7 +103,8 @@ Test(rank_names, who_comes_early_waits_for_who_comes_last)
 			int64_t enter[8], latest = 0;
 
 			for (int i = 0; i < ranks; i++) {
-				enter[i] = step * STEP_US + below(100) + (i == late ? 3000 : 0);
+				enter[i] =
+					step * STEP_US + random_below(100) + (i == late ? 3000 : 0);
 				latest = enter[i] > latest ? enter[i] : latest;
 			}
 			for (int i = 0; i < ranks; i++)
@@ -129,7 +123,7 @@ Test(rank_names, who_comes_early_waits_for_who_comes_last)
 		}
 		cr_assert_geq(rank(&job, late)->late_p50_ns, 2900 * US);
 		job_done(&job);
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "random.h"
 #include "recording_bench.h"
 #include "store/recorder.h"
 #include "store/store.h"
@@ -60,36 +61,28 @@ static struct recorder *open_recorder(const char *host, int64_t keep_ns, int64_t
 	return recorder;
 }
 
-static uint64_t random_state = 1;
-
-static double noise(void)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (double)(random_state >> 11) / 9007199254740992.0;
-}
-
 /* What a loaded card says: everything moves, as sensors do. */
 static void board_sample(uint32_t lane, int64_t utc_ns, struct sample *sample)
 {
 	double t = (double)(utc_ns / S % 100000);
 
 	*sample = (struct sample){ .lane = lane, .time_ns = utc_ns };
-	sample_set(sample, METRIC_power_w, 600 + 90 * noise());
+	sample_set(sample, METRIC_power_w, 600 + 90 * random_unit());
 	sample_set(sample, METRIC_power_limit_w, 700);
-	sample_set(sample, METRIC_temp_c, floor(50 + 10 * noise()));
-	sample_set(sample, METRIC_temp_mem_c, floor(60 + 6 * noise()));
-	sample_set(sample, METRIC_util_pct, floor(90 + 10 * noise()));
-	sample_set(sample, METRIC_mem_util_pct, floor(40 + 20 * noise()));
-	sample_set(sample, METRIC_sm_mhz, 1400 + 15 * floor(30 * noise()));
+	sample_set(sample, METRIC_temp_c, floor(50 + 10 * random_unit()));
+	sample_set(sample, METRIC_temp_mem_c, floor(60 + 6 * random_unit()));
+	sample_set(sample, METRIC_util_pct, floor(90 + 10 * random_unit()));
+	sample_set(sample, METRIC_mem_util_pct, floor(40 + 20 * random_unit()));
+	sample_set(sample, METRIC_sm_mhz, 1400 + 15 * floor(30 * random_unit()));
 	sample_set(sample, METRIC_mem_mhz, 3201);
-	sample_set(sample, METRIC_clock_reasons, noise() < 0.5 ? 4 : 0);
-	sample_set(sample, METRIC_reason_power_cap_us, t * 1e5 + floor(1000 * noise()));
-	sample_set(sample, METRIC_mem_used_bytes, 1048576 * floor(60000 + 100 * noise()));
-	sample_set(sample, METRIC_mem_free_bytes, 1048576 * floor(80000 + 100 * noise()));
-	sample_set(sample, METRIC_pcie_rx_bytes_s, 3e8 * noise());
-	sample_set(sample, METRIC_pcie_tx_bytes_s, 1e8 * noise());
+	sample_set(sample, METRIC_clock_reasons, random_unit() < 0.5 ? 4 : 0);
+	sample_set(sample, METRIC_reason_power_cap_us, t * 1e5 + floor(1000 * random_unit()));
+	sample_set(sample, METRIC_mem_used_bytes, 1048576 * floor(60000 + 100 * random_unit()));
+	sample_set(sample, METRIC_mem_free_bytes, 1048576 * floor(80000 + 100 * random_unit()));
+	sample_set(sample, METRIC_pcie_rx_bytes_s, 3e8 * random_unit());
+	sample_set(sample, METRIC_pcie_tx_bytes_s, 1e8 * random_unit());
 	for (int m = METRIC_gr_active_pct; m <= METRIC_int_pct; m++)
-		sample_set(sample, (enum metric)m, 100 * noise());
+		sample_set(sample, (enum metric)m, 100 * random_unit());
 }
 
 /* One snapshot of `boards` cards; false: the disk refuses. */

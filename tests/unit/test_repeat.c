@@ -6,16 +6,8 @@
 
 #include "analyze/repeat.h"
 #include "base/mem.h"
+#include "random.h"
 #include "trace_builder.h"
-
-/* A fixed sequence: a failing seed can be run again. */
-static uint64_t state;
-
-static uint32_t below(uint32_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)((state >> 33) % limit);
-}
 
 enum { WHATS = 4096, LONG_GAP_NS = 5000000 };
 
@@ -32,14 +24,14 @@ static void launch(struct program *program, uint32_t what, uint32_t gap_ns)
 /* Per mille of launches that are left out, come twice, or are something else. */
 static void noisy(struct program *program, uint32_t what, uint32_t gap_ns, uint32_t noise)
 {
-	uint32_t dice = below(3000);
+	uint32_t dice = random_below(3000);
 
 	if (dice < noise)
 		return;
 	if (dice < 2 * noise)
 		launch(program, what, gap_ns);
 	else if (dice < 3 * noise)
-		what = below(WHATS);
+		what = random_below(WHATS);
 	launch(program, what, gap_ns);
 }
 
@@ -51,22 +43,22 @@ struct net {
 
 static struct net net_random(void)
 {
-	struct net net = { .heads = 6 + below(6),
-			   .layer_length = 3 + below(21),
-			   .tails = 6 + below(10),
-			   .layers = 1 + below(12) };
-	uint32_t kinds = 5 + below(60);
+	struct net net = { .heads = 6 + random_below(6),
+			   .layer_length = 3 + random_below(21),
+			   .tails = 6 + random_below(10),
+			   .layers = 1 + random_below(12) };
+	uint32_t kinds = 5 + random_below(60);
 
-	net.back_length = below(3) ? net.layer_length : 0;
+	net.back_length = random_below(3) ? net.layer_length : 0;
 	/* The upload of a batch: nothing else is like it. */
 	for (uint32_t i = 0; i < net.heads; i++)
-		net.head[i] = i ? 100 + below(kinds) : 50;
+		net.head[i] = i ? 100 + random_below(kinds) : 50;
 	for (uint32_t i = 0; i < net.layer_length; i++)
-		net.layer[i] = 200 + below(kinds);
+		net.layer[i] = 200 + random_below(kinds);
 	for (uint32_t i = 0; i < net.back_length; i++)
-		net.back[i] = 300 + below(kinds);
+		net.back[i] = 300 + random_below(kinds);
 	for (uint32_t i = 0; i < net.tails; i++)
-		net.tail[i] = 400 + below(kinds);
+		net.tail[i] = 400 + random_below(kinds);
 	return net;
 }
 
@@ -74,15 +66,15 @@ static void net_run(struct program *program, const struct net *net, uint32_t noi
 {
 	*VEC_ADD(&program->begins) = program->items.count;
 	for (uint32_t i = 0; i < net->heads; i++)
-		noisy(program, net->head[i], i ? 5000 + below(5000) : LONG_GAP_NS, noise);
+		noisy(program, net->head[i], i ? 5000 + random_below(5000) : LONG_GAP_NS, noise);
 	for (uint32_t k = 0; k < net->layers; k++)
 		for (uint32_t i = 0; i < net->layer_length; i++)
-			noisy(program, net->layer[i], 5000 + below(5000), noise);
+			noisy(program, net->layer[i], 5000 + random_below(5000), noise);
 	for (uint32_t k = 0; k < net->layers; k++)
 		for (uint32_t i = 0; i < net->back_length; i++)
-			noisy(program, net->back[i], 5000 + below(5000), noise);
+			noisy(program, net->back[i], 5000 + random_below(5000), noise);
 	for (uint32_t i = 0; i < net->tails; i++)
-		noisy(program, net->tail[i], 5000 + below(5000), noise);
+		noisy(program, net->tail[i], 5000 + random_below(5000), noise);
 }
 
 struct listed {
@@ -127,8 +119,8 @@ Test(repeat, a_loop_is_found_and_begins_after_the_longest_absence)
 		struct repeat repeat;
 		uint32_t units;
 
-		state = seed;
-		units = 4 + below(60);
+		random_state = seed;
+		units = 4 + random_below(60);
 		struct net net = net_random();
 		for (uint32_t i = 0; i < units; i++)
 			net_run(&program, &net, 0);
@@ -151,9 +143,9 @@ Test(repeat, with_noise_a_loop_is_found_or_left_alone_but_not_mistaken)
 		struct repeat repeat;
 		uint32_t units, noise;
 
-		state = seed * 7919;
-		units = 8 + below(60);
-		noise = 1 + below(30);
+		random_state = seed * 7919;
+		units = 8 + random_below(60);
+		noise = 1 + random_below(30);
 		struct net net = net_random();
 		for (uint32_t i = 0; i < units; i++)
 			net_run(&program, &net, noise);
@@ -177,20 +169,20 @@ Test(repeat, what_is_not_repeated_is_no_unit)
 		struct repeat repeat;
 		uint32_t count, kinds, way;
 
-		state = seed * 104729;
-		count = 8 + below(2500);
-		kinds = 1 + below(40);
-		way = below(3);
+		random_state = seed * 104729;
+		count = 8 + random_below(2500);
+		kinds = 1 + random_below(40);
+		way = random_below(3);
 		for (uint32_t i = 0, what = 0; i < count; i++) {
 			if (way == 0)
-				what = below(kinds);
+				what = random_below(kinds);
 			else if (way == 1) /* few kinds are frequent */
-				what = below(1 + below(kinds));
-			else if (below(4)) /* the next one follows from this one, mostly */
-				what = (what * 17 + 5 + below(3)) % kinds;
+				what = random_below(1 + random_below(kinds));
+			else if (random_below(4)) /* the next one follows from this one, mostly */
+				what = (what * 17 + 5 + random_below(3)) % kinds;
 			else
-				what = below(kinds);
-			launch(&program, what, 1000 + below(100000));
+				what = random_below(kinds);
+			launch(&program, what, 1000 + random_below(100000));
 		}
 		cr_assert_eq(find(&program, &repeat), 0, "seed %d, way %u, %u kinds, %u: %zu %g",
 			     (int)seed, way, kinds, count, repeat.units.count, repeat.score);
@@ -218,11 +210,11 @@ Test(repeat, warm_up_and_evaluation_are_no_units)
 	struct net net, other;
 	uint32_t before;
 
-	state = 11;
+	random_state = 11;
 	net = net_random();
 	other = net_random();
 	for (int i = 0; i < 300; i++)
-		launch(&program, 2000 + below(50), 1000);
+		launch(&program, 2000 + random_below(50), 1000);
 	before = (uint32_t)program.items.count;
 	for (int i = 0; i < 60; i++) {
 		net_run(&program, &net, 0);

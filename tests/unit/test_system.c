@@ -5,15 +5,7 @@
 
 #include "analyze/system.h"
 #include "memory_store.h"
-
-/* The same on every machine. */
-static uint64_t random_state;
-
-static double noise(void)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (double)(random_state >> 11) / 9007199254740992.0;
-}
+#include "random.h"
 
 struct bench {
 	struct store *store;
@@ -309,7 +301,7 @@ Test(system, episodes_agree_with_a_plain_search)
 
 		random_state *= 77777;
 		for (size_t i = 0; i < 60; i++) {
-			limited[i] = noise() < 0.4;
+			limited[i] = random_unit() < 0.4;
 			power_second(&bench, limited[i] ? 100 : 0, 1500, 600);
 		}
 		facts = facts_of(&bench);
@@ -345,7 +337,7 @@ Test(system, the_period_of_a_square_wave_is_found_under_noise)
 		size_t found;
 
 		for (size_t i = 0; i < 240; i++)
-			util[i] = (i % period < period / 2 ? 90 : 20) + 10 * noise();
+			util[i] = (i % period < period / 2 ? 90 : 20) + 10 * random_unit();
 		cr_assert_eq(character_of(util, 240, &found), CHARACTER_PERIODIC);
 		cr_assert_leq(found > period ? found - period : period - found, 1, "%zu for %zu",
 			      found, period);
@@ -360,7 +352,7 @@ Test(system, noise_has_no_period)
 		size_t found;
 
 		for (size_t i = 0; i < 200; i++)
-			util[i] = noise() < 0.5 ? 95 : 5;
+			util[i] = random_unit() < 0.5 ? 95 : 5;
 		cr_assert_eq(character_of(util, 200, &found), CHARACTER_BURSTY);
 		cr_assert_eq(found, 0);
 	}
@@ -400,7 +392,7 @@ Test(system, a_leak_is_measured_through_outliers)
 
 	random_state = 3;
 	for (size_t i = 0; i < 300; i++)
-		used_bytes[i] = 4000 * MIB + 2 * MIB * (double)i + 20 * MIB * noise() +
+		used_bytes[i] = 4000 * MIB + 2 * MIB * (double)i + 20 * MIB * random_unit() +
 				(i % 50 == 7 ? 900 * MIB : 0);
 	cr_assert_float_eq(growth_of(used_bytes, 300), 2 * MIB, 0.2 * MIB);
 }
@@ -616,9 +608,10 @@ Test(system, ledgers_agree_with_a_count_of_milliseconds)
 		for (int i = 0; i < 40; i++) {
 			struct sample sample = { .lane = bench.board, .time_ns = bench.now_ns };
 
-			mhz[i] = i ? 1000 + floor(900 * noise()) : 2000;
+			mhz[i] = i ? 1000 + floor(900 * random_unit()) : 2000;
 			for (int k = 0; k < 2; k++) {
-				limited_ms[i][k] = noise() < 0.5 ? 0 : floor(1000 * noise());
+				limited_ms[i][k] =
+					random_unit() < 0.5 ? 0 : floor(1000 * random_unit());
 				total_us[k] += i ? 1000 * limited_ms[i][k] : 0;
 				sample_set(&sample, counter[k], total_us[k]);
 			}
@@ -662,7 +655,7 @@ Test(system, shares_of_processes_agree_with_a_plain_sum)
 
 		for (int i = 0; i < 120; i++) {
 			for (int64_t pid = 0; pid < 3; pid++) {
-				double pct = floor(100 * noise());
+				double pct = floor(100 * random_unit());
 
 				/* The third comes late. */
 				if (pid == 2 && i < 60)

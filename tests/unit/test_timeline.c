@@ -8,15 +8,7 @@
 
 #include "analyze/order.h"
 #include "analyze/timeline.h"
-
-/* A fixed sequence: a failing seed can be run again. */
-static uint64_t state;
-
-static int64_t below(int64_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (int64_t)(state >> 33) % limit;
-}
+#include "random.h"
 
 enum { HORIZON = 400 };
 
@@ -47,38 +39,39 @@ static void world_add(struct world *world, int stream, int start, int end, bool 
 
 static void random_ops(struct trace *trace, struct world *world)
 {
-	int count = 1 + (int)below(25);
+	int count = 1 + (int)random_below(25);
 
 	world->first = HORIZON;
 	for (int i = 0; i < count; i++) {
-		int start = (int)below(HORIZON - 40), end = start + (int)below(40);
-		int stream = (int)below(3);
-		bool copy = below(4) == 0, collective = below(4) == 0;
+		int start = (int)random_below(HORIZON - 40), end = start + (int)random_below(40);
+		int stream = (int)random_below(3);
+		bool copy = random_below(4) == 0, collective = random_below(4) == 0;
 		uint64_t id = 0;
 
-		if (below(5)) {
-			int64_t called = below(start + 1);
+		if (random_below(5)) {
+			int64_t called = random_below(start + 1);
 
-			id = trace_call(trace, 1 + below(2), "cudaLaunchKernel", called,
-					called + 1 + below(30));
+			id = trace_call(trace, 1 + random_below(2), "cudaLaunchKernel", called,
+					called + 1 + random_below(30));
 		}
 		if (copy)
-			trace_copy(trace, stream, COPY_HTOD, below(3), 10, start, end, id);
+			trace_copy(trace, stream, COPY_HTOD, random_below(3), 10, start, end, id);
 		else
 			trace_kernel(trace, stream, collective ? "ncclDevKernel_X" : "k", start,
 				     end, id);
 		world_add(world, stream, start, end, copy, !copy && collective);
 	}
 	for (int i = 0; i < 12; i++) {
-		int64_t start = below(HORIZON), end = start + below(60);
+		int64_t start = random_below(HORIZON), end = start + random_below(60);
 
-		trace_host(trace, 1 + below(2), below(2) ? CALL_OP : CALL_PYTHON,
-			   below(2) ? "f" : "g", start, end);
+		trace_host(trace, 1 + random_below(2), random_below(2) ? CALL_OP : CALL_PYTHON,
+			   random_below(2) ? "f" : "g", start, end);
 	}
 	for (int i = 0; i < 4; i++) {
-		int64_t start = below(HORIZON);
+		int64_t start = random_below(HORIZON);
 
-		trace_call(trace, 1 + below(2), "cudaStreamSynchronize", start, start + below(30));
+		trace_call(trace, 1 + random_below(2), "cudaStreamSynchronize", start,
+			   start + random_below(30));
 	}
 }
 
@@ -115,22 +108,22 @@ static void check_world(const struct world *world, const struct device_fact *dev
 
 Test(timeline, unions_and_overlaps_agree_with_counting_every_instant)
 {
-	for (state = 1; state < 300;) {
-		uint64_t seed = state;
+	for (random_state = 1; random_state < 300;) {
+		uint64_t seed = random_state;
 		struct world world = { 0 };
 		struct trace trace = trace_new();
 
 		random_ops(&trace, &world);
 		check_world(&world, trace_analyze(&trace));
 		trace_done(&trace);
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
 
 Test(timeline, every_idle_ns_has_exactly_one_cause)
 {
-	for (state = 1000; state < 1300;) {
-		uint64_t seed = state;
+	for (random_state = 1000; random_state < 1300;) {
+		uint64_t seed = random_state;
 		struct world world = { 0 };
 		struct trace trace = trace_new();
 		const struct device_fact *device;
@@ -151,26 +144,27 @@ Test(timeline, every_idle_ns_has_exactly_one_cause)
 		}
 		cr_assert_eq(sum, device->idle_ns, "seed %llu", (unsigned long long)seed);
 		trace_done(&trace);
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
 
 /* Most that is launched and not yet started, at every us. */
 Test(timeline, queue_depth_agrees_with_counting)
 {
-	for (state = 2000; state < 2200;) {
-		uint64_t seed = state;
+	for (random_state = 2000; random_state < 2200;) {
+		uint64_t seed = random_state;
 		struct trace trace = trace_new();
 		const struct device_fact *device;
-		int depth[HORIZON] = { 0 }, most = 0, count = 1 + (int)below(20);
+		int depth[HORIZON] = { 0 }, most = 0, count = 1 + (int)random_below(20);
 		int64_t sum = 0;
 
 		for (int i = 0; i < count; i++) {
-			int called = (int)below(200), start = called + (int)below(60);
-			uint64_t id = trace_call(&trace, 1 + below(3), "cudaLaunchKernel", called,
-						 called + 4);
+			int called = (int)random_below(200), start = called + (int)random_below(60);
+			uint64_t id = trace_call(&trace, 1 + random_below(3), "cudaLaunchKernel",
+						 called, called + 4);
 
-			trace_kernel(&trace, below(2), "k", start, start + below(20), id);
+			trace_kernel(&trace, random_below(2), "k", start, start + random_below(20),
+				     id);
 			for (int t = called + 4; t < start; t++)
 				depth[t]++;
 			sum += start > called + 4 ? start - called - 4 : 0;
@@ -184,7 +178,7 @@ Test(timeline, queue_depth_agrees_with_counting)
 			cr_assert_float_eq(device->queue_mean,
 					   (double)sum * 1000 / (double)device->span_ns, 1e-9);
 		trace_done(&trace);
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
 
@@ -196,13 +190,14 @@ struct reference_op {
 static int nest(struct reference_op *ops, int count, int parent, int from, int to)
 {
 	while (to - from > 4 && count < 60) {
-		int start = from + (int)below(4), end = start + 2 + (int)below(to - start);
+		int start = from + (int)random_below(4),
+		    end = start + 2 + (int)random_below(to - start);
 
 		if (end > to)
 			end = to;
 		if (end <= start)
 			break;
-		ops[count] = (struct reference_op){ (int)below(4), start, end, parent };
+		ops[count] = (struct reference_op){ (int)random_below(4), start, end, parent };
 		count = nest(ops, count + 1, count, start, end);
 		from = end;
 	}
@@ -230,8 +225,8 @@ Test(timeline, self_and_total_times_agree_with_the_tree_they_came_from)
 {
 	static const char *const names[] = { "a", "b", "c", "d" };
 
-	for (state = 3000; state < 3200;) {
-		uint64_t seed = state;
+	for (random_state = 3000; random_state < 3200;) {
+		uint64_t seed = random_state;
 		struct trace trace = trace_new();
 		struct reference_op ops[64];
 		int64_t self[4] = { 0 }, total[4] = { 0 }, gpu_self[4] = { 0 }, gpu[4] = { 0 };
@@ -239,7 +234,7 @@ Test(timeline, self_and_total_times_agree_with_the_tree_they_came_from)
 
 		for (int i = 0; i < count; i++) {
 			bool seen[4] = { false };
-			int64_t gpu_us = below(20);
+			int64_t gpu_us = random_below(20);
 			uint64_t id;
 
 			trace_host(&trace, 1, CALL_OP, names[ops[i].name], ops[i].start,
@@ -273,7 +268,7 @@ Test(timeline, self_and_total_times_agree_with_the_tree_they_came_from)
 			cr_assert_eq(fact->gpu_total_ns, gpu[n] * 1000);
 		}
 		trace_done(&trace);
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
 
@@ -547,16 +542,16 @@ Test(timeline, quantiles_are_exact_for_few_and_close_for_many)
 
 Test(timeline, indices_are_sorted_by_start_then_longest_first)
 {
-	for (state = 4000; state < 4100;) {
-		uint64_t seed = state;
+	for (random_state = 4000; random_state < 4100;) {
+		uint64_t seed = random_state;
 		enum { COUNT = 200 };
 		uint32_t list[COUNT];
 		int64_t start[COUNT], end[COUNT];
 
 		for (uint32_t i = 0; i < COUNT; i++) {
 			list[i] = i;
-			start[i] = below(50);
-			end[i] = start[i] + below(10);
+			start[i] = random_below(50);
+			end[i] = start[i] + random_below(10);
 		}
 		order_sort(list, COUNT, start, end);
 		for (int i = 1; i < COUNT; i++) {
@@ -566,6 +561,6 @@ Test(timeline, indices_are_sorted_by_start_then_longest_first)
 				  (start[a] == start[b] &&
 				   (end[a] > end[b] || (end[a] == end[b] && a < b))));
 		}
-		state = seed + 1;
+		random_state = seed + 1;
 	}
 }
