@@ -465,9 +465,9 @@ static struct site_fact site_of(const struct blocks *blocks, const struct left *
 
 	for (size_t i = 0; i < count; i++) {
 		site.count++;
-		site.bytes = add_ns(site.bytes, left[i].bytes);
+		site.bytes = capped_add(site.bytes, left[i].bytes);
 		if (left[i].when)
-			of_steps = add_ns(of_steps, left[i].bytes);
+			of_steps = capped_add(of_steps, left[i].bytes);
 		spread += left[i].when != last;
 		last = left[i].when;
 	}
