@@ -33,12 +33,30 @@ struct intern {
 
 static const size_t FIRST_SLOTS = 1024;
 
+/* Written, not calloc'd: a page that is looked at before it is written is mapped
+ * twice, and the second time every other thread of the process is interrupted. */
+static struct slot *slots_new(size_t count)
+{
+	struct slot *slots = mem_alloc(count * sizeof(*slots));
+
+	memset(slots, 0, count * sizeof(*slots));
+	return slots;
+}
+
 struct intern *intern_new(void)
 {
-	struct intern *intern = mem_zero(sizeof(*intern));
+	return intern_new_for(0);
+}
 
-	intern->slots = mem_zero(FIRST_SLOTS * sizeof(*intern->slots));
-	intern->mask = FIRST_SLOTS - 1;
+struct intern *intern_new_for(size_t texts)
+{
+	struct intern *intern = mem_zero(sizeof(*intern));
+	size_t slots = FIRST_SLOTS;
+
+	while (slots / 2 <= texts)
+		slots *= 2;
+	intern->slots = slots_new(slots);
+	intern->mask = slots - 1;
 	intern->seed = hash_seed();
 	(void)intern_add(intern, "", 0);
 	return intern;
@@ -73,7 +91,7 @@ static void grow(struct intern *intern)
 	struct slot *old = intern->slots;
 	size_t count = intern->mask + 1;
 
-	intern->slots = mem_zero(count * 2 * sizeof(*intern->slots));
+	intern->slots = slots_new(count * 2);
 	intern->mask = count * 2 - 1;
 	for (size_t from = 0; from < count; from++) {
 		size_t i = old[from].hash & intern->mask;

@@ -18,6 +18,8 @@
 struct intern;
 
 struct intern *intern_new(void);
+/* With room for so many texts. */
+struct intern *intern_new_for(size_t texts);
 void intern_free(struct intern *intern);
 DEFINE_OWNED(intern, intern_free);
 

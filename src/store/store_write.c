@@ -270,6 +270,7 @@ static int write_chunk(struct writer *writer, struct rows *rows, struct err *err
 int writer_write_all(struct writer *writer, struct err *err)
 {
 	struct session *session = writer->store->session;
+	size_t texts = intern_count(session->details);
 	struct pack_job *job;
 	int ret = 0;
 
@@ -283,7 +284,8 @@ int writer_write_all(struct writer *writer, struct err *err)
 		pack_ahead_give_texts(writer->ahead, session->details);
 	else
 		intern_free(session->details);
-	session->details = intern_new();
+	/* The next ones will be as many. */
+	session->details = intern_new_for(texts);
 	session->details_generation++;
 	return 0;
 }
