@@ -87,6 +87,16 @@ int cmd_unknown(const char *name, struct err *err)
 	return err_set(err, ERR_USAGE, "no command '%s'; 'sonde help' lists them", name);
 }
 
+int cmd_ask_doctor(struct err *err)
+{
+	char line[sizeof(err->line)];
+
+	if (err->code != ERR_MISSING)
+		return err->code;
+	(void)snprintf(line, sizeof(line), "%s", err->line);
+	return err_set(err, ERR_MISSING, "%.200s; 'sonde doctor' says more", line);
+}
+
 int cmd_print(struct buf *out, struct err *err)
 {
 	size_t written = out->len ? fwrite(out->at, 1, out->len, stdout) : 0;

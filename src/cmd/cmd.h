@@ -49,5 +49,9 @@ void cmd_overview(struct buf *out);
 /* ERR_USAGE with the nearest name, or with 'sonde report FILE' for a file. */
 int cmd_unknown(const char *name, struct err *err);
 
+/* After ERR_MISSING of the driver or its cards: adds which command tells more. Returns
+ * err->code. */
+int cmd_ask_doctor(struct err *err);
+
 /* Write `out` to standard output and empty it. ERR_IO, told with its reason. */
 int cmd_print(struct buf *out, struct err *err);

@@ -212,6 +212,8 @@ static int monitor_command(const void *arguments, struct err *err)
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
 	ret = monitor_run(&opts, &cost, err);
+	if (ret < 0)
+		ret = cmd_ask_doctor(err);
 	if (cost.snapshots && !args->quiet)
 		summary(&cost);
 	call_table(&cost);

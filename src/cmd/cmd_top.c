@@ -109,10 +109,12 @@ static int look(struct top *top, struct err *err)
 	struct host_load host;
 
 	if (collector_take(top->collector, &top->snapshot, err) < 0)
-		return err->code;
-	if (!top->snapshot.boards.count)
-		return err_set(err, ERR_MISSING, "the driver (%s) lists no GPU",
-			       *top->snapshot.driver ? top->snapshot.driver : "?");
+		return cmd_ask_doctor(err);
+	if (!top->snapshot.boards.count) {
+		(void)err_set(err, ERR_MISSING, "the driver (%s) lists no GPU",
+			      *top->snapshot.driver ? top->snapshot.driver : "?");
+		return cmd_ask_doctor(err);
+	}
 	view->snapshot = &top->snapshot;
 	view->round_ns = before_ns ? top->snapshot.monotonic_ns - before_ns : 0;
 	view->rows = roster_update(top->roster, &top->snapshot, &view->row_count);

@@ -25,6 +25,7 @@ struct sampler {
 	bool has_generation;
 	uint32_t generation;
 	char driver[32];
+	char silence[sizeof(((struct err *)0)->line)]; /* why the last round had no answer; "" */
 	VEC(struct seen) seen;
 };
 
@@ -282,12 +283,43 @@ static void put_envs(struct sampler *sampler, const struct snapshot *snapshot)
 			    str_of(snapshot->wrapper));
 }
 
+/* A mark about the driver, which is on no card. */
+static int push_driver(struct sampler *sampler, int64_t time_ns, const char *name, const char *why,
+		       struct err *err)
+{
+	struct lane lane = { .kind = LANE_OTHER,
+			     .source = sampler->source,
+			     .device = SESSION_NONE,
+			     .process = SESSION_NONE,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = -1 };
+
+	return push_mark(sampler, MARK_TEXT, session_lane(sampler->sink->session, &lane), time_ns,
+			 name, why, err);
+}
+
+int sampler_silence(struct sampler *sampler, int64_t utc_ns, const char *why, struct err *err)
+{
+	struct session *session = sampler->sink->session;
+
+	session_loss(session, sampler->source, LOSS_dropped, 1);
+	if (!strcmp(sampler->silence, why))
+		return 0;
+	(void)snprintf(sampler->silence, sizeof(sampler->silence), "%s", why);
+	session_note(session, sampler->source, "rounds without an answer: %s", why);
+	return push_driver(sampler, utc_ns, "the driver does not answer", why, err);
+}
+
 int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struct err *err)
 {
 	int ret = 0;
 
+	if (*sampler->silence)
+		ret = push_driver(sampler, snapshot->utc_ns, "the driver answers again", "", err);
+	sampler->silence[0] = 0;
 	put_envs(sampler, snapshot);
-	for (size_t i = 0; i < snapshot->boards.count && ret >= 0; i++) {
+	for (size_t i = 0; ret >= 0 && i < snapshot->boards.count; i++) {
 		const struct board *board = &snapshot->boards.at[i];
 
 		if (sampler->has_generation && sampler->generation != snapshot->generation &&

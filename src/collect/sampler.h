@@ -5,8 +5,8 @@
  * for each board and a LANE_PROCESS lane for each process on it, envs (driver,
  * cuda, origins that are not the usual), samples, and marks: MARK_THROTTLE
  * where the clock reasons of a board changed, MARK_TEXT where a board was lost,
- * came back, its counters started again, or the driver told something that is
- * no Xid (those are the caller's: board_event_fault). Times are UTC ns.
+ * came back, its counters started again, the driver did not answer, or told something
+ * that is no Xid (those are the caller's: board_event_fault). Times are UTC ns.
  *
  * Names of processes are not its business: whoever knows them (proc.h) completes
  * session->processes rows of this source.
@@ -30,6 +30,10 @@ DEFINE_OWNED(sampler, sampler_free);
 
 /* Push what `snapshot` says. Fails as the sink does. */
 int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struct err *err);
+
+/* A round without an answer: counted as lost, with a mark where the silence begins
+ * or its reason changes, and where it ends. `why`: a line for people. */
+int sampler_silence(struct sampler *sampler, int64_t utc_ns, const char *why, struct err *err);
 
 /* The source, for further events of the same recording (Xid marks, notes). */
 uint32_t sampler_source(const struct sampler *sampler);

@@ -149,32 +149,59 @@ static void current(void *arg, struct prometheus_input *ret)
 
 /* --- a round --- */
 
-static void record(struct monitor *monitor)
+/* The open file's sink, with a sampler on it; NULL: the disk refuses. */
+static struct sink *open_sampler(struct monitor *monitor, int64_t utc_ns, int64_t monotonic_ns)
 {
-	const struct snapshot *snapshot = &monitor->snapshot;
 	bool fresh;
-	struct sink *sink =
-		recorder_sink(monitor->recorder, snapshot->utc_ns, snapshot->monotonic_ns, &fresh);
-	struct err err = { 0 };
-	int ret;
+	struct sink *sink = recorder_sink(monitor->recorder, utc_ns, monotonic_ns, &fresh);
 
 	if (!sink || fresh) {
 		sampler_free(monitor->sampler);
 		monitor->sampler = NULL;
 	}
-	if (!sink)
-		return;
-	if (fresh) {
+	if (sink && fresh) {
 		monitor->sampler = sampler_new(sink, monitor->opts->interval_ns);
 		monitor->named = 0;
 	}
-	ret = sampler_push(monitor->sampler, snapshot, &err);
-	monitor->named = names_put(monitor->names, sink->session, monitor->named);
-	recorder_commit(monitor->recorder, ret < 0 ? &err : NULL);
+	return sink;
+}
+
+/* `failure`: NULL, or why the sink refused. */
+static void commit(struct monitor *monitor, const struct err *failure)
+{
+	recorder_commit(monitor->recorder, failure);
 	if (recorder_state(monitor->recorder).refused) {
 		sampler_free(monitor->sampler);
 		monitor->sampler = NULL;
 	}
+}
+
+static void record(struct monitor *monitor)
+{
+	const struct snapshot *snapshot = &monitor->snapshot;
+	struct sink *sink = open_sampler(monitor, snapshot->utc_ns, snapshot->monotonic_ns);
+	struct err err = { 0 };
+	int ret;
+
+	if (!sink)
+		return;
+	ret = sampler_push(monitor->sampler, snapshot, &err);
+	monitor->named = names_put(monitor->names, sink->session, monitor->named);
+	commit(monitor, ret < 0 ? &err : NULL);
+}
+
+/* A file of hours without a driver says so: none would look like a monitor that was
+ * not running. */
+static void record_silence(struct monitor *monitor, const char *why)
+{
+	int64_t utc_ns = clock_ns(CLOCK_REALTIME);
+	struct err err = { 0 };
+	int ret;
+
+	if (!open_sampler(monitor, utc_ns, clock_steady_ns()))
+		return;
+	ret = sampler_silence(monitor->sampler, utc_ns, why, &err);
+	commit(monitor, ret < 0 ? &err : NULL);
 }
 
 static void show(struct monitor *monitor)
@@ -196,6 +223,8 @@ static void trouble(struct monitor *monitor, const struct err *err)
 		monitor->end = true;
 		return;
 	}
+	if (monitor->is_round && monitor->recorder)
+		record_silence(monitor, err->line);
 	if (!strcmp(monitor->trouble, err->line))
 		return;
 	(void)snprintf(monitor->trouble, sizeof(monitor->trouble), "%s", err->line);

@@ -370,7 +370,6 @@ static void describe(struct recorder *recorder)
 			    STR("sonde monitor " SONDE_VERSION));
 		recorder->described = true;
 	}
-	session_loss(session, 0, LOSS_seen, 1);
 	if (recorder->lost) {
 		session_loss(session, 0, LOSS_dropped, recorder->lost);
 		session_note(session, 0,
@@ -387,6 +386,8 @@ void recorder_commit(struct recorder *recorder, const struct err *failure)
 
 	if (!recorder->store)
 		return;
+	if (!failure && store_session(recorder->store)->sources.count)
+		session_loss(store_session(recorder->store), 0, LOSS_seen, 1);
 	if (!failure && recorder->monotonic_ns < recorder->next_flush_ns) {
 		recorder->state.snapshots++;
 		return;
