@@ -27,6 +27,8 @@ PLACES = ["tests/cli/small.json", "examples/*.sonde", "tests/read/*/*",
 
 def report(sonde, path):
     run = subprocess.run([sonde, "report", "--json", path], capture_output=True, check=False)
+    if run.returncode < 0:
+        raise SystemExit(f"{path}: sonde died of signal {-run.returncode}")
     # What can't be read at all has no report; other tests say which must.
     return json.loads(run.stdout) if run.returncode == 0 else None
 

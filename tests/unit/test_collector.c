@@ -522,7 +522,9 @@ Test(collector, wraps_of_pcie_counters_are_counted_where_gpm_tells_them)
 	wait_ms(250);
 	take(collector, &snapshot);
 	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes_s, &value, NULL));
-	cr_assert(value > 45e9 && value < 60e9, "%g", value);
+	/* The counter and the clock are not read at one instant; uncounted wraps
+	 * would leave less than 18e9. */
+	cr_assert(value > 30e9 && value < 90e9, "%g", value);
 	cr_assert(board_get(&snapshot.boards.at[0], METRIC_pcie_rx_bytes, &value, NULL));
 	cr_assert_gt(value, 10e9);
 	collector_close(collector);
