@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -12,6 +11,7 @@
 #include "base/str.h"
 #include "collect/maps.h"
 #include "collect/python_stack.h"
+#include "collect/remote.h"
 #include "collect/symbols.h"
 
 /* A thread without a state is asked again after this: it may be about to get one. */
@@ -20,7 +20,7 @@ static const int64_t ASK_AGAIN_NS = 1000000000;
 enum { FILES_MAX = 16 };
 
 struct python {
-	pid_t pid;
+	struct remote *remote;
 	struct python_stack *stack;
 	struct map threads; /* tid -> address of its state */
 	struct map due;     /* tid -> when to ask again */
@@ -29,10 +29,8 @@ struct python {
 static bool read_memory(void *from, uint64_t address, void *to, size_t bytes)
 {
 	const struct python *python = from;
-	struct iovec here = { .iov_base = to, .iov_len = bytes };
-	struct iovec there = { .iov_base = (void *)(uintptr_t)address, .iov_len = bytes };
 
-	return process_vm_readv(python->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+	return remote_read(python->remote, address, to, bytes);
 }
 
 static int refused(int code, struct err *err)
@@ -99,10 +97,12 @@ static int attach(struct python *python, const uint64_t address[WANT_COUNT], str
 	uint64_t version = 0;
 
 	if (!read_memory(python, places.runtime, runtime, sizeof(runtime)))
-		return errno == ESRCH ? err_set(err, ERR_MISSING, "it is gone")
-				      : refused(errno, err);
+		return errno == ESRCH || errno == EFAULT
+			       ? err_set(err, ERR_MISSING, "its memory is not there")
+			       : refused(errno, err);
+	/* A constant: nobody may have needed it so far. */
 	if (!address[WANT_VERSION] ||
-	    !read_memory(python, address[WANT_VERSION], &version, sizeof(version)))
+	    !remote_fetch(python->remote, address[WANT_VERSION], &version, sizeof(version)))
 		return err_set(err, ERR_UNSUPPORTED, "Python before 3.11");
 	if (!python_layout((uint32_t)version, runtime, &layout))
 		return err_set(err, ERR_UNSUPPORTED, "Python %u.%u.%u is not known",
@@ -119,13 +119,12 @@ int python_open(const char *root, int64_t pid, struct python **ret_python, struc
 	struct maps maps = { 0 };
 	bool found;
 
-	python->pid = (pid_t)pid;
 	maps_load(&maps, root, pid);
 	found = find_places(&maps, address);
 	maps_done(&maps);
 	if (!found)
 		return err_set(err, ERR_MISSING, "no Python in process %lld", (long long)pid);
-	if (attach(python, address, err) < 0)
+	if (remote_open(root, pid, &python->remote, err) < 0 || attach(python, address, err) < 0)
 		return err->code;
 	*ret_python = STEAL(python);
 	return 0;
@@ -136,6 +135,7 @@ void python_close(struct python *python)
 	if (!python)
 		return;
 	python_stack_free(python->stack);
+	remote_close(python->remote);
 	map_done(&python->threads);
 	map_done(&python->due);
 	free(python);

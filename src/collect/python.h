@@ -2,10 +2,10 @@
  * python.h - what the Python threads of a running process are at, from outside.
  *
  * CPython 3.11, 3.12 and 3.13; others are refused with a line. The interpreter is found
- * by its symbols in the process's map, its memory is read by process_vm_readv:
- * nothing stops, nothing is changed. That needs what a debugger needs: the same
- * user and, with Yama's ptrace_scope 1, a descendant of ours; 2: CAP_SYS_PTRACE;
- * 3: nobody may.
+ * by its symbols in the process's map, its memory is read by process_vm_readv, as far
+ * as it is there (remote.h): nothing stops, nothing is changed. That needs what a debugger needs:
+ * the same user and, with Yama's ptrace_scope 1, a descendant of ours; 2: CAP_SYS_PTRACE; 3: nobody
+ * may.
  *
  * Not thread safe.
  */
