@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyze/bound.h"
+#include "analyze/system.h"
 #include "analyze/timeline.h"
 #include "store/store.h"
 
@@ -122,6 +123,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	if (analyze_system(store, facts, err) < 0 ||
 	    clock_facts(facts->timeline, store, facts, err) < 0)
 		return err->code;
+	link_facts(facts);
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;

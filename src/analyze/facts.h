@@ -431,7 +431,7 @@ struct copy_fact {
 	int pageable; /* 1, 0, -1 unknown */
 	int64_t count, bytes, sum_ns, union_ns;
 	double gbps;           /* bytes / sum_ns; NAN */
-	double link_peak_gbps; /* NAN */
+	double link_peak_gbps; /* of PCIe, one way, see link.c; NAN */
 	int64_t tiny_count;    /* of 64 bytes and less */
 };
 

@@ -24,6 +24,8 @@ static inline double series_at(const struct series *series, enum metric metric, 
 void series_add(struct series *series, const struct sample *sample, int64_t time_ns);
 void series_sort(struct series *series);
 void series_done(struct series *series);
+/* The links' peaks into the copies; after the devices' samples. */
+void link_facts(struct facts *facts);
 /* Keep what lies in [from_ns, to_ns], if anything does; after series_sort. What is
  * asked for seldom (a limit, a link's width) has its last value from before. */
 void series_cut(struct series *series, int64_t from_ns, int64_t to_ns);

@@ -826,3 +826,48 @@ Test(system, what_a_run_sampled_outside_its_recording_is_left_out)
 		done(&bench, facts);
 	}
 }
+
+/* 100 MB to the device in 2 ms, on a board whose link was seen as `gen` x `width`. */
+static double link_share(double gen, double width, int64_t bytes)
+{
+	struct bench bench = bench_new();
+	struct session *session = bench.store->session;
+	struct lane lane = { .kind = LANE_STREAM,
+			     .source = bench.source,
+			     .process = SESSION_NONE,
+			     .device = bench.device,
+			     .context = 1,
+			     .stream = 7,
+			     .tid = -1 };
+	struct op op = { .kind = OP_MEMCPY,
+			 .copy = COPY_HTOD,
+			 .start_ns = 1000,
+			 .end_ns = 2001000,
+			 .bytes = bytes };
+	struct facts *facts;
+	double peak;
+
+	op.lane = session_lane(session, &lane);
+	cr_assert_eq(sink_op(&bench.store->sink, &op, NULL), 0);
+	second(&bench, VALUES(METRIC_pcie_gen, 1, METRIC_pcie_width, width));
+	second(&bench, VALUES(METRIC_pcie_gen, gen, METRIC_pcie_width, width));
+	second(&bench, VALUES(METRIC_pcie_gen, 1, METRIC_pcie_width, width));
+	facts = facts_of(&bench);
+	cr_assert_eq(facts->copies.count, 1);
+	peak = facts->copies.at[0].link_peak_gbps;
+	done(&bench, facts);
+	return peak;
+}
+
+Test(system, copies_are_told_against_the_link_that_was_seen)
+{
+	/* As they are published for x16: 63.0 GB/s at 32 GT/s, 15.75 at 8, 4 at 2.5. */
+	cr_assert_float_eq(link_share(5, 16, 100000000), 63.0, 0.05);
+	cr_assert_float_eq(link_share(3, 16, 25000000), 15.75, 0.01);
+	cr_assert_float_eq(link_share(1, 16, 6000000), 4.0, 1e-9);
+	cr_assert_float_eq(link_share(4, 8, 25000000), 15.75, 0.01);
+	/* Faster than the link that was seen: that was not the link of the copy. */
+	cr_assert(isnan(link_share(1, 16, 100000000)));
+	/* A generation that no one has measured yet. */
+	cr_assert(isnan(link_share(7, 16, 25000000)));
+}
