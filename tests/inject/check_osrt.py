@@ -203,7 +203,7 @@ def switches():
     at = Place()
     try:
         program = [sys.executable, os.path.join(TOP, "loader.py")]
-        under = both(at, [*program, "sleep", "20"], ("-t", "cuda,sched,cpu"))
+        under = both(at, [*program, "sleep", "40"], ("-t", "cuda,sched,cpu"))
         if b"perf_event_open" in under.stderr:
             expect(at.number("select count(*) from state") > 0, "no looks in their place")
             raise Skip("no perf events here")
@@ -213,7 +213,7 @@ def switches():
         expect(at.number("select count(*) from (select end_ns, lead(start_ns) over (partition by lane order by start_ns) n "
                          "from state_exact) where end_ns > n") == 0, "states overlap")
         naps = at.number("select count(*) from state_exact where name like 'waiting%' and duration_ns >= 20000000")
-        expect(naps >= 15, "%d naps of 20" % naps)
+        expect(naps >= 15, "%d naps of 40" % naps)
         expect(at.number("select count(*) from source s join string t on t.id=s.reader where t.text='perf'") == 1, "source")
         both(at, [*program, "burn", "20"], ("-t", "cuda,cpu"))
         ran = at.number("select sum(duration_ns) from state_exact where name='running'")
@@ -260,16 +260,16 @@ def python():
     try:
         for interpreter in pythons():
             program = [interpreter, os.path.join(TOP, "loader.py")]
-            under = both(at, [*program, "sleep", "20"], ("-t", "cuda,python"))
+            under = both(at, [*program, "sleep", "40"], ("-t", "cuda,python"))
             if b"Python functions are not read" in under.stderr:
                 continue
             read += 1
             looks = at.number("select count(*) from python_stack")
-            expect(looks >= 5, "%d looks in 400 ms" % looks)
+            expect(looks >= 5, "%d looks in 800 ms" % looks)
             slept = at.number("select count(*) from python_stack where name like 'collate loader.py:%' and "
                               "detail like 'stack=collate loader.py:% < Loader.__iter__ loader.py:% < main loader.py:%'")
             expect(2 * slept >= looks, "collate in %d of %d" % (slept, looks))
-            both(at, [*program, "burn", "20"], ("-t", "cuda,sched,cpu,python"))
+            both(at, [*program, "burn", "60"], ("-t", "cuda,sched,cpu,python"))
             looks = at.number("select count(*) from python_stack")
             burnt = at.number("select count(*) from python_stack where name like 'augment loader.py:%'")
             expect(2 * burnt >= looks > 0, "augment in %d of %d" % (burnt, looks))
