@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -107,7 +108,12 @@ static bool open_journal(struct kernel_log *log)
 	log->child = fork();
 	if (log->child == 0) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		sigset_t none;
 
+		/* Who blocks signals to take them elsewhere must be able to end it. */
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		(void)dup2(null, STDIN_FILENO);
 		(void)dup2(null, STDERR_FILENO);
 		(void)dup2(ends[1], STDOUT_FILENO);

@@ -25,23 +25,40 @@ struct faults {
 	})
 	waiting;
 	struct fault_memory memory;
+	int64_t overwritten; /* records, as told */
 	void (*tell)(void *arg, const char *line);
 	void *arg;
 };
 
+/* journalctl is a process of its own: only where nothing else can be read. */
+static int open_log(struct faults *faults, const char *file, struct err *err)
+{
+	const char *const files[] = { file, NULL };
+	struct kernel_log_opts opts = { .kmsg = file ? "" : NULL, .files = file ? files : NULL };
+	int ret = kernel_log_open(&opts, &faults->log, err);
+
+	if (ret == ERR_MISSING && !file) {
+		opts.journal = true;
+		ret = kernel_log_open(&opts, &faults->log, err);
+	}
+	return ret;
+}
+
 struct faults *faults_open(const char *file, void (*tell)(void *arg, const char *line), void *arg)
 {
 	OWN(faults_closep) struct faults *faults = mem_zero(sizeof(*faults));
-	const char *const files[] = { file, NULL };
-	const struct kernel_log_opts opts = { .kmsg = file ? "" : NULL,
-					      .files = file ? files : NULL };
 	struct err err = { 0 };
+	char line[512];
 
 	faults->tell = tell;
 	faults->arg = arg;
-	if (kernel_log_open(&opts, &faults->log, &err) < 0) {
+	if (open_log(faults, file, &err) < 0) {
 		(void)err_context(&err, "goes on without the kernel log");
 		tell(arg, err.line);
+	} else if (!file && *kernel_log_reason(faults->log)) {
+		(void)snprintf(line, sizeof(line), "reads the kernel log from %s: %s",
+			       kernel_log_name(faults->log), kernel_log_reason(faults->log));
+		tell(arg, line);
 	}
 	return STEAL(faults);
 }
@@ -96,6 +113,26 @@ int64_t faults_due(const struct faults *faults)
 	return faults->waiting.count ? faults->waiting.at[0].due_ns : INT64_MAX;
 }
 
+static void tell_overwritten(struct faults *faults)
+{
+	int64_t count = kernel_log_lost(faults->log) - faults->overwritten;
+	char line[160];
+
+	if (!count)
+		return;
+	faults->overwritten += count;
+	(void)snprintf(
+		line, sizeof(line),
+		"%lld record(s) of the kernel log were overwritten before they could be read",
+		(long long)count);
+	faults->tell(faults->arg, line);
+}
+
+int64_t faults_overwritten(const struct faults *faults)
+{
+	return faults->overwritten;
+}
+
 /* The next of the log. */
 static bool take_log(struct faults *faults, int64_t monotonic_ns, struct fault *ret)
 {
@@ -108,6 +145,7 @@ static bool take_log(struct faults *faults, int64_t monotonic_ns, struct fault *
 	while ((got = kernel_log_take(faults->log, ret, &err)) > 0)
 		if (!fault_known(&faults->memory, ret))
 			return true;
+	tell_overwritten(faults);
 	if (got < 0) {
 		(void)err_context(&err, "goes on without the kernel log");
 		faults->tell(faults->arg, err.line);

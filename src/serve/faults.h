@@ -14,8 +14,8 @@
 
 struct faults;
 
-/* `file`: follow this one; NULL: /dev/kmsg, then the usual files. If there is none
- * to read, `tell` gets the reason. */
+/* `file`: follow this one; NULL: /dev/kmsg, then the usual files, then journalctl.
+ * `tell` gets the reason if it is not /dev/kmsg, and if there is none to read. */
 struct faults *faults_open(const char *file, void (*tell)(void *arg, const char *line), void *arg);
 void faults_close(struct faults *faults);
 DEFINE_OWNED(faults, faults_close);
@@ -29,6 +29,9 @@ int faults_fd(const struct faults *faults);
 int64_t faults_due(const struct faults *faults);
 /* The next one. False: none now. A file is looked at once a second. */
 bool faults_take(struct faults *faults, int64_t monotonic_ns, struct fault *ret);
+
+/* Records of the kernel log that were overwritten unread, so far; told, too. */
+int64_t faults_overwritten(const struct faults *faults);
 
 /* How often each Xid was seen, since the start. */
 const struct prometheus_xid *faults_xids(const struct faults *faults, size_t *ret_count);

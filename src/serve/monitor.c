@@ -45,6 +45,7 @@ struct monitor {
 	struct names *names;
 	struct black_box *box;
 	struct faults *faults; /* NULL: nobody wants them */
+	int64_t overwritten;   /* of the kernel log, as recorded */
 	struct ticker *ticker;
 	struct buf lines;
 	struct exporter *exporter;
@@ -317,6 +318,23 @@ static void take(struct monitor *monitor)
 	round_over(monitor);
 }
 
+/* What the kernel log lost is missing in the file that is open. */
+static void record_overwritten(struct monitor *monitor)
+{
+	int64_t count =
+		monitor->faults ? faults_overwritten(monitor->faults) - monitor->overwritten : 0;
+	struct sink *sink = monitor->recorder ? recorder_open_sink(monitor->recorder) : NULL;
+	uint32_t source;
+
+	if (!count || !sink || !monitor->sampler)
+		return;
+	source = sampler_source(monitor->sampler);
+	session_loss(sink->session, source, LOSS_dropped, count);
+	session_note(sink->session, source,
+		     "%lld record(s) of the kernel log were overwritten unread", (long long)count);
+	monitor->overwritten += count;
+}
+
 /* A fault in the file that is open, and in the flight recorder. */
 static void take_faults(struct monitor *monitor, int64_t now_ns)
 {
@@ -335,6 +353,7 @@ static void take_faults(struct monitor *monitor, int64_t now_ns)
 		if (monitor->exporter)
 			exporter_renew(monitor->exporter);
 	}
+	record_overwritten(monitor);
 }
 
 /* --- the loop --- */

@@ -2,13 +2,13 @@
 # sonde top on a real card: at rest, with one job, with two that share it, with
 # tiny kernels that look like full use, with a holder of memory at rest.
 #
-#   tests/gpu/top.sh      from the root of the tree; pictures go to $OUT
+#   tests/gpu/top.sh [SONDE]      from the root of the tree; pictures go to $OUT
 #
-# Needs build/portable/sonde (cmake --preset portable; ninja -C build/portable
-# sonde), python3 with torch for the loads, nvidia-smi; a card nobody else uses.
+# SONDE: build/portable/sonde (cmake --preset portable; ninja -C build/portable
+# sonde). Needs python3 with torch for the loads, nvidia-smi; a card nobody else uses.
 # Takes about 80 s. Status 1 if a check fails.
 set -uo pipefail
-sonde=build/portable/sonde
+sonde=${1:-build/portable/sonde}
 out=${OUT:-/tmp/top-gpu}
 mkdir -p "$out"
 export LC_ALL=C.UTF-8

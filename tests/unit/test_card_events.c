@@ -78,6 +78,120 @@ Test(card_events, a_card_without_events_is_left_alone)
 	world_done(&world);
 }
 
+/* Calls of the round, by name. */
+static uint64_t calls(struct collector *collector, const char *name)
+{
+	struct snapshot snapshot = { 0 };
+	struct err err = { 0 };
+	uint64_t count = 0;
+
+	cr_assert_eq(collector_ask(collector, COLLECT_FAST | COLLECT_COSTS, &err), 0);
+	take(collector, &snapshot);
+	for (size_t i = 0; i < snapshot.costs.count; i++)
+		if (!strcmp(snapshot.costs.at[i].name, name))
+			count = snapshot.costs.at[i].count;
+	snapshot_done(&snapshot);
+	return count;
+}
+
+/* Three rounds in this world; how many events came, and how often the driver was
+ * asked for one. */
+static void listen(const char *script, const char *then, size_t events, uint64_t waits)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, script);
+	struct snapshot snapshot = { 0 };
+	size_t came = 0;
+	uint64_t asked;
+
+	ask_events(collector, &snapshot);
+	world_set(&world, then);
+	for (int i = 0; i < 2; i++) {
+		ask_events(collector, &snapshot);
+		came += snapshot.events.count;
+		cr_assert_eq(snapshot.boards.at[0].state, BOARD_OK);
+	}
+	asked = calls(collector, "nvmlEventSetWait_v2");
+	cr_assert_eq(came, events, "%zu", came);
+	cr_assert_eq(asked, waits, "%llu", (unsigned long long)asked);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+#define CARD                                          \
+	"gpu\nname X\nuuid GPU-x\nbus 0000:01:00.0\n" \
+	"nvmlDeviceGetPowerUsage 1000\n"              \
+	"nvmlDeviceGetSupportedEventTypes 0xc01f\n"
+
+Test(card_events, without_an_event_set_the_rest_goes_on)
+{
+	listen("nvmlEventSetCreate !3\n" CARD, "nvmlEventSetCreate !3\n" CARD "event 8 79\n", 0, 0);
+}
+
+Test(card_events, no_permission_to_register_is_asked_once)
+{
+	listen("@h200.nvml\nnvmlDeviceRegisterEvents !4\n",
+	       "@h200.nvml\nnvmlDeviceRegisterEvents !4\nevent 8 79\n", 0, 0);
+}
+
+Test(card_events, types_that_nobody_wants_are_not_registered)
+{
+	/* P-state and clock changes alone. */
+	listen("@h200.nvml\nnvmlDeviceGetSupportedEventTypes 0x14\n",
+	       "@h200.nvml\nnvmlDeviceGetSupportedEventTypes 0x14\nevent 8 79\n", 0, 0);
+}
+
+Test(card_events, a_driver_that_fails_to_wait_ends_the_look_and_not_the_round)
+{
+	listen("nvmlEventSetWait_v2 !999\n" CARD, "nvmlEventSetWait_v2 !999\n" CARD "event 8 79\n",
+	       0, 3);
+}
+
+Test(card_events, more_than_a_round_takes_come_in_the_next)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\n");
+	struct snapshot snapshot = { 0 };
+	struct buf script = { 0 };
+
+	ask_events(collector, &snapshot);
+	buf_text(&script, "@h200.nvml\n");
+	for (int i = 0; i < 70; i++)
+		buf_printf(&script, "event 8 %d\n", 100 + i);
+	world_set(&world, script.at);
+	ask_events(collector, &snapshot);
+	cr_assert_eq(snapshot.events.count, 64);
+	cr_assert_eq(snapshot.events.at[63].data, 163);
+	ask_events(collector, &snapshot);
+	cr_assert_eq(snapshot.events.count, 6);
+	cr_assert_eq(snapshot.events.at[5].data, 169);
+	buf_done(&script);
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
+Test(card_events, the_xid_of_a_card_that_falls_off_the_bus_still_comes)
+{
+	struct world world = { 0 };
+	struct collector *collector = open_world(&world, "@h200.nvml\n");
+	struct snapshot snapshot = { 0 };
+	struct fault fault;
+
+	ask_events(collector, &snapshot);
+	world_set(&world, "@h200.nvml\nlost 15\nevent 8 79\n");
+	ask_events(collector, &snapshot);
+	cr_assert_eq(snapshot.events.count, 1);
+	cr_assert_eq(snapshot.boards.at[0].state, BOARD_LOST);
+	cr_assert(board_event_fault(&snapshot, &snapshot.events.at[0], &fault));
+	cr_assert_eq(fault.number, 79);
+	cr_assert_str_eq(fault.pci, "0000:83:00.0");
+	collector_close(collector);
+	snapshot_done(&snapshot);
+	world_done(&world);
+}
+
 Test(card_pcie, without_counters_the_rate_is_measured_for_one_card_a_round)
 {
 	struct world world = { .opts.groups = COLLECT_PCIE };
