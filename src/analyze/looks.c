@@ -18,7 +18,7 @@
  * (4 of 8, one-sided Clopper-Pearson bound 0.19). */
 static const int64_t LOOKS_LEAST = 8;
 /* Of more names, which only an invented file has, lines are not summed up. */
-static const size_t NAMES_MOST = 4096;
+static const size_t NAMES_MOST = 2048;
 
 bool look_kind_of(enum store_kind kind, enum look_kind *ret_kind)
 {
