@@ -786,47 +786,6 @@ Test(system, twins_that_scatter_or_are_too_few_or_of_another_name_name_nobody)
 	done(&bench, facts);
 }
 
-/* A run of ten seconds of which two were recorded: a kernel from 4.2 s to 6 s. */
-Test(system, what_a_run_sampled_outside_its_recording_is_left_out)
-{
-	for (int run = 0; run < 2; run++) {
-		struct bench bench = bench_new();
-		struct session *session = bench.store->session;
-		struct lane lane = { .kind = LANE_STREAM, .process = SESSION_NONE, .tid = -1 };
-		struct kernel_key key = { .name = session_string(session, "k", 1) };
-		struct op op = { .kind = OP_KERNEL,
-				 .start_ns = 4200000000,
-				 .end_ns = 6000000000,
-				 .bytes = EVENT_UNKNOWN };
-		const struct system_facts *system;
-		struct facts *facts;
-
-		if (run)
-			session->sources.at[bench.source].reader =
-				session_string(session, "nvml", 4);
-		session->sources.at[bench.source].has_utc = true;
-		for (int i = 0; i < 10; i++)
-			second(&bench,
-			       VALUES(METRIC_util_pct, i >= 4 && i <= 6 ? 90 : 0,
-				      i ? METRIC_sm_mhz : METRIC_power_limit_w, i ? 1500 : 700));
-		lane.source = session_source(session, "cuda", "invented");
-		session->sources.at[lane.source].has_utc = true;
-		lane.device = bench.device;
-		op.lane = session_lane(session, &lane);
-		op.key = session_key(session, &key);
-		sink_op(&bench.store->sink, &op, NULL);
-		facts = facts_of(&bench);
-		system = &facts->devices.at[bench.device].system;
-		cr_assert_eq(system->samples, run ? 3 : 10);
-		cr_assert_eq(system->samples_outside, run ? 7 : 0);
-		cr_assert_float_eq(system->metric[METRIC_util_pct].mean, run ? 90 : 27, 1e-9);
-		/* Told once at the start, and in force. */
-		cr_assert_eq(system->metric[METRIC_power_limit_w].count, 1);
-		cr_assert_float_eq(system->metric[METRIC_power_limit_w].last, 700, 1e-9);
-		done(&bench, facts);
-	}
-}
-
 /* 100 MB to the device in 2 ms, on a board whose link was seen as `gen` x `width`. */
 static double link_share(double gen, double width, int64_t bytes)
 {

@@ -1,0 +1,77 @@
+/* Samples of the cards beside a program: what was recorded of it decides which count. */
+#include <criterion/criterion.h>
+
+#include "memory_store.h"
+
+enum { SECONDS = 10 };
+static const int64_t SECOND_NS = 1000000000;
+
+/* Ten seconds of a board, at work from the fourth to the sixth; its power limit is told
+ * once, at the start. */
+static uint32_t board(struct store *store, const char *reader)
+{
+	struct session *session = store->session;
+	struct lane lane = { .kind = LANE_BOARD,
+			     .source = session_source(session, reader, "the cards"),
+			     .process = SESSION_NONE,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = -1 };
+	struct device device = { .scope = DEVICE_OF_SMI, .source = lane.source };
+
+	session->sources.at[lane.source].has_utc = true;
+	session->sources.at[lane.source].interval_ns = SECOND_NS;
+	lane.device = session_device(session, &device);
+	for (int i = 0; i < SECONDS; i++) {
+		struct sample sample = { .time_ns = i * SECOND_NS };
+
+		sample.lane = session_lane(session, &lane);
+		sample_set(&sample, METRIC_util_pct, i >= 4 && i <= 6 ? 90 : 0);
+		if (!i)
+			sample_set(&sample, METRIC_power_limit_w, 700);
+		cr_assert_eq(sink_sample(&store->sink, &sample, NULL), 0);
+	}
+	return lane.device;
+}
+
+/* One kernel from 4.2 to 6 s: that is all that was recorded. */
+static void kernel(struct store *store, uint32_t device)
+{
+	struct session *session = store->session;
+	struct kernel_key key = { .name = session_string(session, "k", 1) };
+	struct lane lane = { .kind = LANE_STREAM,
+			     .source = session_source(session, "cuda", "invented"),
+			     .device = device,
+			     .process = SESSION_NONE,
+			     .tid = -1 };
+	struct op op = { .kind = OP_KERNEL,
+			 .start_ns = 4 * SECOND_NS + SECOND_NS / 5,
+			 .end_ns = 6 * SECOND_NS,
+			 .bytes = EVENT_UNKNOWN };
+
+	session->sources.at[lane.source].has_utc = true;
+	op.lane = session_lane(session, &lane);
+	op.key = session_key(session, &key);
+	cr_assert_eq(sink_op(&store->sink, &op, NULL), 0);
+}
+
+Test(run_window, what_was_sampled_outside_the_recording_is_left_out)
+{
+	for (int run = 0; run < 2; run++) {
+		OWN(store_closep) struct store *store = memory_store_new();
+		OWN(facts_freep) struct facts *facts = NULL;
+		uint32_t device = board(store, run ? "nvml" : "smi_dmon");
+		const struct system_facts *system;
+		struct err err = { 0 };
+
+		kernel(store, device);
+		cr_assert_eq(facts_build(store, &facts, &err), 0, "%s", err.line);
+		system = &facts->devices.at[device].system;
+		cr_assert_eq(system->samples, run ? 3 : SECONDS);
+		cr_assert_eq(system->samples_outside, run ? 7 : 0);
+		cr_assert_float_eq(system->metric[METRIC_util_pct].mean, run ? 90 : 27, 1e-9);
+		/* In force, though it was told before. */
+		cr_assert_eq(system->metric[METRIC_power_limit_w].count, 1);
+		cr_assert_float_eq(system->metric[METRIC_power_limit_w].last, 700, 1e-9);
+	}
+}
