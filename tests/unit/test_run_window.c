@@ -1,6 +1,8 @@
 /* Samples of the cards beside a program: what was recorded of it decides which count. */
 #include <criterion/criterion.h>
 
+#include <math.h>
+
 #include "memory_store.h"
 
 enum { SECONDS = 10 };
@@ -74,4 +76,60 @@ Test(run_window, what_was_sampled_outside_the_recording_is_left_out)
 		cr_assert_eq(system->metric[METRIC_power_limit_w].count, 1);
 		cr_assert_float_eq(system->metric[METRIC_power_limit_w].last, 700, 1e-9);
 	}
+}
+
+/* `bytes` to the device in 2 ms, on a board whose link was seen as `gen` x `width`. */
+static double link_peak(double gen, double width, int64_t bytes)
+{
+	OWN(store_closep) struct store *store = memory_store_new();
+	OWN(facts_freep) struct facts *facts = NULL;
+	struct session *session = store->session;
+	uint32_t source = session_source(session, "smi_dmon", "samples.txt");
+	struct device device = { .scope = DEVICE_OF_SMI, .source = source };
+	struct lane board = { .kind = LANE_BOARD,
+			      .source = source,
+			      .process = SESSION_NONE,
+			      .context = -1,
+			      .stream = -1,
+			      .tid = -1 };
+	struct lane lane = board;
+	struct op op = { .kind = OP_MEMCPY,
+			 .copy = COPY_HTOD,
+			 .start_ns = 1000,
+			 .end_ns = 2001000,
+			 .bytes = bytes };
+	struct err err = { 0 };
+
+	session->sources.at[source].interval_ns = SECOND_NS;
+	session->sources.at[source].interval_assumed = true;
+	board.device = lane.device = session_device(session, &device);
+	lane.kind = LANE_STREAM;
+	lane.context = 1;
+	lane.stream = 7;
+	op.lane = session_lane(session, &lane);
+	cr_assert_eq(sink_op(&store->sink, &op, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		struct sample sample = { .time_ns = i * SECOND_NS };
+
+		sample.lane = session_lane(session, &board);
+		sample_set(&sample, METRIC_pcie_gen, i == 1 ? gen : 1);
+		sample_set(&sample, METRIC_pcie_width, width);
+		cr_assert_eq(sink_sample(&store->sink, &sample, NULL), 0);
+	}
+	cr_assert_eq(facts_build(store, &facts, &err), 0, "%s", err.line);
+	cr_assert_eq(facts->copies.count, 1);
+	return facts->copies.at[0].link_peak_gbps;
+}
+
+Test(run_window, copies_are_told_against_the_link_that_was_seen)
+{
+	/* As they are published for x16: 63.0 GB/s at 32 GT/s, 15.75 at 8, 4 at 2.5. */
+	cr_assert_float_eq(link_peak(5, 16, 100000000), 63.0, 0.05);
+	cr_assert_float_eq(link_peak(3, 16, 25000000), 15.75, 0.01);
+	cr_assert_float_eq(link_peak(1, 16, 6000000), 4.0, 1e-9);
+	cr_assert_float_eq(link_peak(4, 8, 25000000), 15.75, 0.01);
+	/* Faster than the link that was seen: that was not the link of the copy. */
+	cr_assert(isnan(link_peak(1, 16, 100000000)));
+	/* A generation that no one has measured yet. */
+	cr_assert(isnan(link_peak(7, 16, 25000000)));
 }
