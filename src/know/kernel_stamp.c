@@ -234,7 +234,7 @@ static bool take_unix(struct str *text, struct kernel_line *line)
 	if (!take_digits(&rest, 9, 10, &s) || !rest.len || *rest.at != '.')
 		return false;
 	take_fraction(&rest, &ns, &line->resolution_ns);
-	if (!rest.len || *rest.at != ' ')
+	if (!rest.len || *rest.at != ' ' || s > INT64_MAX / NS_PER_S - 1)
 		return false;
 	line->stamp = STAMP_UTC;
 	line->stamp_ns = s * NS_PER_S + ns;

@@ -49,6 +49,15 @@ Test(kernel_line, wall_clocks_without_a_zone)
 	expect_line("2025 Feb 23 16:24:18 node1 kernel: NVRM: x", STAMP_LOCAL, WALL_NS);
 }
 
+/* What int64 can't hold in ns is no time, and its line is a message. */
+Test(kernel_line, seconds_that_are_too_many_are_none)
+{
+	expect_line("9223372035.5 node1 kernel: NVRM: x", STAMP_UTC, 9223372035500000000);
+	cr_assert_eq(parsed("9223372036.5 node1 kernel: NVRM: x").stamp, STAMP_NONE);
+	cr_assert_eq(parsed("9737426093.5 node1 kernel: NVRM: x").stamp, STAMP_NONE);
+	cr_assert_eq(parsed("[9223372036.5] NVRM: x").stamp, STAMP_NONE);
+}
+
 Test(kernel_line, a_stamp_without_a_year_is_within_a_leap_year)
 {
 	/* 31 days of January and 22 of February before it */
