@@ -25,6 +25,9 @@ static const int64_t CLOCKS_APART_NS = 50000;
 /* Of the pairs must overlap: all, but for a stray one. */
 static const double OVERLAP_LEAST = 0.95;
 
+/* Each is compared with each: a file may have any number of them. */
+static const size_t STREAMS_MOST = 4096;
+
 /* The collectives of one stream: timeline.unsized[first .. first + count). */
 struct stream {
 	size_t first, count;
@@ -87,7 +90,8 @@ static void streams_find(struct streams *streams)
 		for (to = from + 1; to < timeline->unsized.count && at[to].lane == at[from].lane;)
 			to++;
 		if (source >= session->sources.count || session->sources.at[source].rank < 0 ||
-		    !session->sources.at[source].has_utc || to - from < PAIRS_LEAST)
+		    !session->sources.at[source].has_utc || to - from < PAIRS_LEAST ||
+		    streams->at.count == STREAMS_MOST)
 			continue;
 		stream = VEC_ADD(&streams->at);
 		stream->first = from;

@@ -17,7 +17,8 @@
  * or a benchmark, not what a person calls a step. */
 static const int64_t UNIT_LEAST_NS = 1000000;
 
-enum { COPY_KINDS = COPY_PTOP + 1 };
+/* More threads of a process are not asked: a file may have any number of them. */
+enum { COPY_KINDS = COPY_PTOP + 1, THREADS_MOST = 8 };
 
 struct thread {
 	struct repeat_source source; /* calls that launched something */
@@ -145,18 +146,34 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 	return sum_ns;
 }
 
-static void source_units(const struct timeline *timeline, uint32_t source, struct tl_ranges *units)
+/* A thread that launches, for the order in which they are looked at. */
+struct launcher {
+	uint32_t source, calls, lane; /* lane: index into timeline.lanes */
+};
+
+static int by_source_and_calls(const void *a, const void *b)
+{
+	const struct launcher *x = a, *y = b;
+
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* Of the threads of one process, those with most calls, the best one's units. */
+static void source_units(const struct timeline *timeline, const struct launcher *launchers,
+			 size_t count, struct tl_ranges *units)
 {
 	struct thread thread = { .source.get = launches_get, .timeline = timeline };
 	struct tl_ranges best = { 0 }, now = { 0 };
 	int64_t best_ns = 0;
 
-	for (size_t i = 0; i < timeline->lanes.count; i++) {
+	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
 		int64_t ns;
 
-		thread.lane = &timeline->lanes.at[i];
-		if (thread.lane->source != source || !thread.lane->call_count)
-			continue;
+		thread.lane = &timeline->lanes.at[launchers[i].lane];
 		launches_count(&thread);
 		now.count = 0;
 		ns = units_time(&thread, &now);
@@ -186,8 +203,27 @@ static int by_start(const void *a, const void *b)
 
 void step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
 {
-	for (uint32_t i = 0; i < timeline->session->sources.count; i++)
-		source_units(timeline, i, ret_units);
+	VEC(struct launcher) launchers = { 0 };
+
+	for (size_t i = 0; i < timeline->lanes.count; i++) {
+		const struct tl_lane *lane = &timeline->lanes.at[i];
+
+		if (lane->call_count)
+			*VEC_ADD(&launchers) =
+				(struct launcher){ lane->source, lane->call_count, (uint32_t)i };
+	}
+	if (launchers.count)
+		qsort(launchers.at, launchers.count, sizeof(*launchers.at), by_source_and_calls);
+	for (size_t i = 0; i < launchers.count;) {
+		size_t n = 1;
+
+		while (i + n < launchers.count &&
+		       launchers.at[i + n].source == launchers.at[i].source)
+			n++;
+		source_units(timeline, &launchers.at[i], n, ret_units);
+		i += n;
+	}
+	VEC_DONE(&launchers);
 	if (ret_units->count)
 		qsort(ret_units->at, ret_units->count, sizeof(*ret_units->at), by_start);
 }
