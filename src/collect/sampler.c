@@ -25,7 +25,7 @@ struct sampler {
 	bool has_generation;
 	uint32_t generation;
 	char driver[32];
-	char silence[sizeof(((struct err *)0)->line)]; /* why the last round had no answer; "" */
+	char silence[sizeof(((struct err *)0)->line)]; /* why the last round had no values; "" */
 	VEC(struct seen) seen;
 };
 
@@ -307,8 +307,8 @@ int sampler_silence(struct sampler *sampler, int64_t utc_ns, const char *why, st
 	if (!strcmp(sampler->silence, why))
 		return 0;
 	(void)snprintf(sampler->silence, sizeof(sampler->silence), "%s", why);
-	session_note(session, sampler->source, "rounds without an answer: %s", why);
-	return push_driver(sampler, utc_ns, "the driver does not answer", why, err);
+	session_note(session, sampler->source, "rounds without values: %s", why);
+	return push_driver(sampler, utc_ns, "the driver gives no values", why, err);
 }
 
 int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struct err *err)
@@ -316,7 +316,8 @@ int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struc
 	int ret = 0;
 
 	if (*sampler->silence)
-		ret = push_driver(sampler, snapshot->utc_ns, "the driver answers again", "", err);
+		ret = push_driver(sampler, snapshot->utc_ns, "the driver gives values again", "",
+				  err);
 	sampler->silence[0] = 0;
 	put_envs(sampler, snapshot);
 	for (size_t i = 0; ret >= 0 && i < snapshot->boards.count; i++) {

@@ -31,7 +31,7 @@ DEFINE_OWNED(sampler, sampler_free);
 /* Push what `snapshot` says. Fails as the sink does. */
 int sampler_push(struct sampler *sampler, const struct snapshot *snapshot, struct err *err);
 
-/* A round without an answer: counted as lost, with a mark where the silence begins
+/* A round without values: counted as lost, with a mark where the silence begins
  * or its reason changes, and where it ends. `why`: a line for people. */
 int sampler_silence(struct sampler *sampler, int64_t utc_ns, const char *why, struct err *err);
 

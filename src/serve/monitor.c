@@ -150,6 +150,8 @@ static void current(void *arg, struct prometheus_input *ret)
 
 /* --- a round --- */
 
+static const char NO_GPU[] = "the driver lists no GPU";
+
 /* The open file's sink, with a sampler on it; NULL: the disk refuses. */
 static struct sink *open_sampler(struct monitor *monitor, int64_t utc_ns, int64_t monotonic_ns)
 {
@@ -186,7 +188,10 @@ static void record(struct monitor *monitor)
 
 	if (!sink)
 		return;
-	ret = sampler_push(monitor->sampler, snapshot, &err);
+	/* Nothing to record, and worth telling all the same. */
+	ret = snapshot->boards.count
+		      ? sampler_push(monitor->sampler, snapshot, &err)
+		      : sampler_silence(monitor->sampler, snapshot->utc_ns, NO_GPU, &err);
 	monitor->named = names_put(monitor->names, sink->session, monitor->named);
 	commit(monitor, ret < 0 ? &err : NULL);
 }
@@ -256,15 +261,25 @@ static void add_faults(struct monitor *monitor)
 			faults_add(monitor->faults, &fault, clock_steady_ns());
 }
 
+/* The end of a trouble, or another: each is told once. */
+static void tell_answer(struct monitor *monitor)
+{
+	bool none = !monitor->snapshot.boards.count;
+
+	if (none && strcmp(monitor->trouble, NO_GPU))
+		tell(monitor, "%s; goes on asking", NO_GPU);
+	else if (!none && *monitor->trouble)
+		tell(monitor, "the driver answers again");
+	(void)snprintf(monitor->trouble, sizeof(monitor->trouble), "%s", none ? NO_GPU : "");
+}
+
 static void answered(struct monitor *monitor)
 {
 	struct snapshot *snapshot = &monitor->snapshot;
 	struct trigger trigger;
 
 	monitor->cost.snapshots++;
-	if (*monitor->trouble)
-		tell(monitor, "the driver answers again");
-	*monitor->trouble = 0;
+	tell_answer(monitor);
 	if (snapshot->slowest_ns > monitor->cost.slowest_ns) {
 		monitor->cost.slowest_ns = snapshot->slowest_ns;
 		memcpy(monitor->cost.slowest, snapshot->slowest, sizeof(monitor->cost.slowest));

@@ -23,10 +23,10 @@ del sys.argv[1:]
 class Monitor:
     """Plays a scene of tests/fake; another one can take its place."""
 
-    def __init__(self, scene, *options):
+    def __init__(self, scene, *options, more=""):
         self.folder = tempfile.mkdtemp(prefix="sonde-monitor-")
         self.script = os.path.join(self.folder, "now.nvml")
-        self.play(scene)
+        self.play(scene, more)
         self.errors = os.path.join(self.folder, "errors")
         self.process = None
         self.start("0", *options)
@@ -87,8 +87,8 @@ class Monitor:
 
 
 class Serving(unittest.TestCase):
-    def monitor(self, scene, *options):
-        monitor = Monitor(scene, *options)
+    def monitor(self, scene, *options, more=""):
+        monitor = Monitor(scene, *options, more=more)
         self.addCleanup(monitor.close)
         return monitor
 
@@ -134,6 +134,30 @@ class Serving(unittest.TestCase):
         monitor = self.monitor("eight.nvml", "--nvml", "/no/such/library.so")
         monitor.until("sonde_driver_up", 0)
         self.assertIsNone(monitor.value("sonde_gpu_"))
+
+    def test_the_board_and_the_rules_ask_for_what_is_served(self):
+        """Every metric of deploy/'s queries, from the exporter as it runs."""
+        log = os.path.join(tempfile.mkdtemp(prefix="sonde-log-"), "kern.log")
+        self.addCleanup(shutil.rmtree, os.path.dirname(log))
+        open(log, "w", encoding="utf-8").close()
+        # NVLink, and what only older cards answer.
+        monitor = self.monitor("h200.nvml", "--kernel-log", log, "--listen-processes",
+                               more="field 31 0\nfield 138 0+1000\nfield 139 0+1000\n")
+        monitor.until("sonde_driver_up", 1)
+        monitor.play_at("0000:83:00.0", "event 8 31\n")
+        monitor.until("sonde_gpu_xid_errors_total", 1)
+        monitor.until("sonde_gpu_sm_active_ratio", 0.9425)
+        wait_until(lambda: monitor.value("sonde_gpu_process_sm_utilization_ratio"), "a process",
+                   monitor.running, monitor.told)
+        _, text = fetch(f"http://{monitor.address}/metrics")
+        served = set(re.findall(r"^(sonde_\w+)", text, re.M))
+        asked = set()
+        for name in ("deploy/grafana/sonde-gpus.json", "deploy/prometheus/sonde.rules.yml"):
+            with open(os.path.join(SOURCE, name), encoding="utf-8") as file:
+                found = set(re.findall(r"\bsonde_[a-z_]*[a-z]\b", file.read()))
+            self.assertGreater(len(found), 10, name)
+            asked |= found
+        self.assertEqual(asked - served, set())
 
     def test_rounds_go_on_under_attack(self):
         monitor = self.monitor("eight.nvml")
