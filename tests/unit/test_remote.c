@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-
+/* NULL: a container's seccomp profile may forbid it. */
 static struct remote *remote_self(void)
 {
 	struct remote *remote = NULL;
@@ -16,7 +15,6 @@ static struct remote *remote_self(void)
 
 	if (remote_open("", getpid(), &remote, &err) < 0 ||
 	    !remote_read(remote, (uint64_t)(uintptr_t)&byte, &got, 1)) {
-		cr_log_warn("memory may not be read here: %s", err.line);
 		remote_close(remote);
 		return NULL;
 	}
@@ -50,13 +48,14 @@ Test(remote, only_pages_that_are_there_are_read)
 
 Test(remote, lengths_and_addresses_have_limits)
 {
-	char *bytes = mem_zero(REMOTE_BYTES_MAX + 1), *got = mem_zero(REMOTE_BYTES_MAX + 1);
+	static char bytes[REMOTE_BYTES_MAX + 1], got[REMOTE_BYTES_MAX + 1];
 	uint64_t address = (uint64_t)(uintptr_t)bytes;
 	struct remote *remote = remote_self();
 
 	if (!remote)
 		return;
-	memset(bytes, 7, REMOTE_BYTES_MAX + 1);
+	memset(bytes, 7, sizeof(bytes));
+	memset(got, 1, sizeof(got));
 	cr_assert(remote_read(remote, address, got, REMOTE_BYTES_MAX));
 	cr_assert_eq(got[REMOTE_BYTES_MAX - 1], 7);
 	cr_assert_not(remote_read(remote, address, got, REMOTE_BYTES_MAX + 1));
@@ -65,8 +64,6 @@ Test(remote, lengths_and_addresses_have_limits)
 	cr_assert_not(remote_read(remote, UINT64_MAX - 3, got, 8));
 	cr_assert_not(remote_read(remote, INT64_MAX - 3, got, 8));
 	remote_close(remote);
-	free(bytes);
-	free(got);
 }
 
 Test(remote, a_process_that_is_gone_is_missing)
