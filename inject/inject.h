@@ -116,6 +116,7 @@ struct inject {
 	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
 	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */
 	bool has_thread;
+	bool quiet;             /* calls are off, too */
 	_Atomic bool in_thread; /* the thread is inside CUPTI */
 	_Atomic uint64_t overflow_bytes;
 	uint32_t start_cbid, stop_cbid; /* cuProfilerStart, cuProfilerStop; 0: not asked for */

@@ -50,9 +50,19 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 
 	if (wanted & WANT_STOP)
 		activity_disable(inject);
-	if (wanted & WANT_START)
+	if (wanted & WANT_QUIET && !inject->quiet) {
+		calls_switch(inject, false);
+		inject->quiet = true;
+	}
+	if (wanted & WANT_START) {
+		if (inject->quiet)
+			calls_switch(inject, true);
+		inject->quiet = false;
 		activity_enable(inject);
+	}
 	pc_govern(inject);
+	if (wanted & WANT_QUIET)
+		return; /* what is in buffers can wait: a flush is not quiet */
 	if (wanted & (WANT_FLUSH | WANT_STOP)) {
 		pc_drain(inject);
 		(void)inject->cupti.cuptiActivityFlushAll(1);

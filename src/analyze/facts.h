@@ -533,6 +533,15 @@ struct pc_sampling_fact {
 	int64_t cost_permille;       /* of the time; 0: not measured */
 };
 
+/* What recording cost, from windows in which it was off: lower quartile, median and
+ * upper quartile of the differences. */
+struct calibration_fact {
+	uint32_t source;
+	int64_t windows, launches;
+	double launch_ns[3]; /* of each launch; below 0: less than chance */
+	double share[3];     /* of the time */
+};
+
 struct range_fact {
 	uint32_t name;
 	int64_t count, sum_ns, gpu_ns;
@@ -562,6 +571,7 @@ struct facts {
 	VEC(struct memory_fact) memory;
 	VEC(struct range_fact) ranges;
 	VEC(struct overhead_fact) overheads;       /* by sum_ns */
+	VEC(struct calibration_fact) calibrations; /* a row for each process */
 	VEC(struct pc_sampling_fact) pc_samplings; /* a row for each process */
 	int64_t own_ns; /* host time that recording itself took, of all threads */
 	VEC(struct process_fact) processes;

@@ -34,6 +34,26 @@ static void take_pc(struct facts *facts, uint32_t source, const char *text)
 		*VEC_ADD(&facts->pc_samplings) = fact;
 }
 
+static void take_calibration(struct facts *facts, uint32_t source, const char *text)
+{
+	static const char *const names[2][3] = { { "ps_low", "ps", "ps_high" },
+						 { "ppm_low", "ppm", "ppm_high" } };
+	struct calibration_fact fact = { .source = source };
+
+	fact.windows = number_in(text, "windows");
+	fact.launches = number_in(text, "launches");
+	for (size_t i = 0; i < 3; i++) {
+		int64_t ps = number_in(text, names[0][i]), ppm = number_in(text, names[1][i]);
+
+		if (ps == FACT_UNKNOWN || ppm == FACT_UNKNOWN)
+			return;
+		fact.launch_ns[i] = (double)ps / 1e3;
+		fact.share[i] = (double)ppm / 1e6;
+	}
+	if (fact.windows > 0 && fact.launches > 0)
+		*VEC_ADD(&facts->calibrations) = fact;
+}
+
 void own_cost_facts(const struct session *session, struct facts *facts)
 {
 	for (size_t i = 0; i < session->envs.count; i++) {
@@ -42,5 +62,7 @@ void own_cost_facts(const struct session *session, struct facts *facts)
 
 		if (!strcmp(key, "pc_sampling"))
 			take_pc(facts, env->source, session_text(session, env->value));
+		else if (!strcmp(key, "calibration"))
+			take_calibration(facts, env->source, session_text(session, env->value));
 	}
 }

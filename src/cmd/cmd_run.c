@@ -37,7 +37,7 @@ struct run_args {
 	const char *range;
 	const char *library, *nvml;
 	int duration, delay;
-	bool status, no_report, no_system, no_threads, torch_ops;
+	bool calibrate, status, no_report, no_system, no_threads, torch_ops;
 	struct opt_list command;
 };
 
@@ -63,6 +63,8 @@ static const struct opt run_opts[] = {
 		N_("record this long; COMMAND goes on")),
 	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
 		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
+	OPT_FLAG(struct run_args, calibrate, 0, "calibrate",
+		 N_("pause now and then, to say what recording costs")),
 	OPT_FLAG(struct run_args, status, 0, "status",
 		 N_("a live line on the terminal; its title where COMMAND writes there")),
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
@@ -145,6 +147,9 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_printf(out, ",pc-memory=%s", args->pc_memory);
 	if (args->delay || args->range)
 		buf_text(out, ",paused");
+	if (args->calibrate && args->range)
+		return err_set(err, ERR_USAGE,
+			       "--calibrate and --capture-range both say when to record");
 	if (!args->range)
 		return 0;
 	if (!strcmp(args->range, "cudaProfilerApi"))
@@ -168,7 +173,8 @@ struct run {
 	struct run_status live;
 	const char *path;
 	int64_t start_ns;
-	bool started, stopped;
+	bool started, stopped, quiet;
+	int64_t turn_ns; /* of --calibrate: when it goes off or on next */
 	int status;
 };
 
@@ -188,6 +194,27 @@ static void keep_time(struct run *run, bool interrupted)
 	}
 }
 
+/* --calibrate: off for a moment, on for two. Not in step with anything: each window
+ * has a length of its own. */
+static void alternate(struct run *run)
+{
+	static const int64_t FIRST_NS = 500000000, QUIET_NS = 200000000;
+	int64_t now = clock_steady_ns();
+
+	if (!run->args->calibrate || run->stopped || (run->args->delay && !run->started))
+		return;
+	if (!run->turn_ns)
+		run->turn_ns = now + FIRST_NS;
+	if (now < run->turn_ns)
+		return;
+	run->quiet = !run->quiet;
+	if (run->quiet)
+		spool_ask_quiet(run->spool);
+	else
+		spool_ask_start(run->spool);
+	run->turn_ns = now + (run->quiet ? QUIET_NS : 2 * QUIET_NS) + now % (QUIET_NS / 4);
+}
+
 /* Until the program ends. A failure of the profile does not touch it: it goes
  * on, and what was recorded stays. */
 static int record(struct run *run, struct err *err)
@@ -204,6 +231,7 @@ static int record(struct run *run, struct err *err)
 		if (ret < 0)
 			continue;
 		keep_time(run, news.interrupted);
+		alternate(run);
 		run_status_tick(&run->live, run->spool, run->path);
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
@@ -348,7 +376,7 @@ static int start(struct run *run, struct err *err)
 	struct buf env[RUN_ENV_MAX] = { 0 };
 	const char *vars[RUN_ENV_MAX + 1] = { 0 };
 	struct launch_opts opts = { .env = vars, .argv = run->args->command.at };
-	struct spool_opts spool = { 0 };
+	struct spool_opts spool = { .calibrates = run->args->calibrate };
 	int ret = environment(run->args, env, err);
 
 	/* Each process of a shell script has calls of the system. */

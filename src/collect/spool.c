@@ -37,7 +37,8 @@ struct spool {
 	VEC(struct complaint) complaints;
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
-	uint64_t begun;    /* processes */
+	uint64_t begun; /* processes */
+	bool calibrates;
 	uint32_t standing; /* the last of stop and start: for processes yet to come */
 };
 
@@ -96,6 +97,7 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 	if (count > SEGMENT_COUNT_MAX)
 		count = SEGMENT_COUNT_MAX;
 	plan(&spool->layout, opts);
+	spool->calibrates = opts && opts->calibrates;
 	spool->fd = memfd_create("sonde-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (spool->fd < 0 ||
 	    ftruncate(spool->fd, (off_t)(SPOOL_HEAD + count * spool->layout.bytes)) < 0 ||
@@ -137,6 +139,9 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->rows);
 	map_done(&p->handles);
 	map_done(&p->pc.on);
+	for (size_t i = 0; i < p->grids.count; i++)
+		VEC_DONE(&p->grids.at[i].runs);
+	VEC_DONE(&p->grids);
 	VEC_DONE(&p->objects);
 	VEC_DONE(&p->gates);
 	VEC_DONE(&p->pushed);
@@ -165,6 +170,8 @@ const char *spool_path(const struct spool *spool)
 
 static void ask_process(struct spooled *p, uint32_t ask)
 {
+	if (ask & WANT_START) /* one that was not taken yet is over */
+		atomic_fetch_and(&p->segment->wanted, ~(uint32_t)(WANT_STOP | WANT_QUIET));
 	if (ask & (WANT_STOP | WANT_START))
 		atomic_store(&p->segment->paused, ask & WANT_STOP ? 1 : 0);
 	atomic_fetch_or(&p->segment->wanted, ask);
@@ -379,6 +386,21 @@ static void sum_up(struct spool *spool, struct spooled *p)
 			 pc.period);
 }
 
+static void sum_up_quiet(struct spool *spool, struct spooled *p)
+{
+	const char *why;
+
+	if (!spool->calibrates || !p->kernels_seen)
+		return;
+	why = spooled_quiet_summary(p);
+	if (why)
+		complain(spool, p, "what recording costs can't be told: %s", why);
+	if (p->gated)
+		complain(spool, p,
+			 "recording paused to see what it costs: counts and times leave "
+			 "those windows out");
+}
+
 static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
 {
 	struct spooled *p = spool->live[index];
@@ -393,6 +415,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 			     "over is lost",
 			     p->pid);
 	sum_up(spool, p);
+	sum_up_quiet(spool, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -473,6 +496,7 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 			if (!p)
 				continue;
 		}
+		p->calibrates = spool->calibrates;
 		if (spool->ask)
 			ask_process(p, spool->ask);
 		/* Before the take: nothing comes after it. */
@@ -505,6 +529,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	complain(spool, p, "still runs: what it does from here on is not recorded");
 	sum_up(spool, p);
+	sum_up_quiet(spool, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -535,6 +560,12 @@ void spool_ask_stop(struct spool *spool)
 {
 	spool->ask |= WANT_STOP;
 	spool->standing = WANT_STOP;
+}
+
+void spool_ask_quiet(struct spool *spool)
+{
+	spool->ask = (spool->ask & ~(uint32_t)WANT_START) | WANT_STOP | WANT_QUIET;
+	spool->standing = WANT_START; /* who begins now is not in between */
 }
 
 void spool_ask_start(struct spool *spool)

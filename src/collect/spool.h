@@ -29,6 +29,7 @@ struct spool_opts {
 	uint32_t segments;     /* most processes at a time; 0: 64 */
 	uint64_t buffer_bytes; /* 0: 512 KiB */
 	uint32_t buffers;      /* of each process; 0: 64 */
+	bool calibrates;       /* spool_ask_quiet will be called */
 };
 
 /* ERR_IO: no memfd. */
@@ -48,6 +49,10 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err);
 /* Ask the processes: stop recording; record again. */
 void spool_ask_stop(struct spool *spool);
 void spool_ask_start(struct spool *spool);
+
+/* Off but for a moment, to see what recording costs: what the processes then did is
+ * compared when they end (spool_quiet.c). spool_ask_start ends it. */
+void spool_ask_quiet(struct spool *spool);
 
 /* For a status line and the end of a run. */
 struct spool_status {

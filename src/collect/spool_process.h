@@ -36,6 +36,17 @@ struct spooled_object {
 	uint32_t next_free; /* of a place that is free: another one + 1 */
 };
 
+/* Launches of a context, by number: spool_quiet.c. */
+struct grid_run {
+	int64_t from, to;
+};
+
+struct context_grids {
+	uint32_t context;
+	VEC(struct grid_run) runs; /* in order, apart */
+	int64_t first_ns, last_ns; /* a kernel's begin */
+};
+
 /* When PC samples were taken: spool_pc.c. */
 struct pc_summary {
 	enum pc_why why; /* it ended for good: PC_WHY_COST, PC_WHY_LOST */
@@ -92,6 +103,8 @@ struct spooled {
 		uint32_t id;
 	} keys[64];
 	struct pc_windows pc;
+	bool calibrates;
+	VEC(struct context_grids) grids;
 	int64_t stuck_ns; /* since when the slot at `tail` is unfinished; 0: it isn't */
 	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
@@ -133,6 +146,11 @@ int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
 void spooled_pc_window(struct spooled *p, const struct segment_slot *slot);
 /* How it went, also as a row of the environment. False: there was no sampling. */
 bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary);
+
+/* spool_quiet.c: a kernel that was recorded; at the end what recording cost, into the
+ * environment. NULL, or why it can't be told. */
+void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel);
+const char *spooled_quiet_summary(struct spooled *p);
 
 /* spool_objects.c: marks of what was made and destroyed. */
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);

@@ -104,6 +104,7 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.graph_node = kernel.graph_node;
 	op.queued_ns = kernel.queued ? spooled_time(p, kernel.queued) : 0;
 	p->kernels_seen++;
+	spooled_quiet_kernel(p, &kernel);
 	return sink_op(p->sink, &op, p->err);
 }
 

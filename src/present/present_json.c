@@ -247,6 +247,34 @@ static void put_ranks(const struct session *session, struct json *json)
 	json_end(json);
 }
 
+static void put_spread(struct json *json, const char *name, const double *values)
+{
+	json_object(json, name);
+	put_f64(json, "low", values[0]);
+	put_f64(json, "median", values[1]);
+	put_f64(json, "high", values[2]);
+	json_end(json);
+}
+
+static void put_calibrations(const struct facts *facts, struct json *json)
+{
+	if (!facts->calibrations.count)
+		return;
+	json_array(json, "calibration");
+	for (size_t i = 0; i < facts->calibrations.count; i++) {
+		const struct calibration_fact *fact = &facts->calibrations.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "pid", source_pid(facts->session, fact->source), -1);
+		json_i64(json, "windows", fact->windows);
+		json_i64(json, "launches", fact->launches);
+		put_spread(json, "launch_ns", fact->launch_ns);
+		put_spread(json, "wall_share", fact->share);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_pc_samplings(const struct facts *facts, struct json *json)
 {
 	if (!facts->pc_samplings.count)
@@ -287,6 +315,7 @@ static void put_overhead(const struct facts *facts, struct json *json)
 		}
 		json_end(json);
 	}
+	put_calibrations(facts, json);
 	put_pc_samplings(facts, json);
 	json_end(json);
 }

@@ -69,6 +69,28 @@ static void print_overhead(struct page *page, const struct facts *facts)
 	buf_done(&line);
 }
 
+/* What it added to the program's time, seen by leaving it off now and then. */
+static void print_calibrations(struct page *page, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->calibrations.count; i++) {
+		const struct calibration_fact *fact = &facts->calibrations.at[i];
+		struct unit_text low, middle, high, launches;
+		int64_t ns[3];
+
+		for (size_t k = 0; k < 3; k++)
+			ns[k] = (int64_t)(fact->launch_ns[k] > 0 ? fact->launch_ns[k] : 0);
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page,
+				      _("Recording added %s to each launch (%s to %s), %.1f %% of "
+					"the time (%.1f to %.1f), by %d quiet windows and %s "
+					"launches"),
+				      units_ns(&middle, ns[1]), units_ns(&low, ns[0]),
+				      units_ns(&high, ns[2]), fact->share[1] * 100,
+				      fact->share[0] * 100, fact->share[2] * 100,
+				      (int)fact->windows, units_count(&launches, fact->launches)));
+	}
+}
+
 /* What is missing from the recording: a reader must be able to doubt every
  * number above. All well is one line. */
 void text_loss(struct page *page, const struct facts *facts)
@@ -95,6 +117,7 @@ void text_loss(struct page *page, const struct facts *facts)
 	if (!lost && facts->damaged_chunks <= 0)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
 	print_overhead(page, facts);
+	print_calibrations(page, facts);
 	for (size_t i = 0; i < session->missing_columns.count && i < (size_t)page->top; i++)
 		page_wrap(page, INK_PLAIN, page_printf(page, "  %s ", _("not in the file:")), 4,
 			  INK_PLAIN, text_string(page, facts, session->missing_columns.at[i]));

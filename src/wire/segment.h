@@ -92,7 +92,12 @@ enum trace {
 
 enum segment_clock { SEGMENT_CLOCK_UNKNOWN, SEGMENT_CLOCK_MONOTONIC, SEGMENT_CLOCK_REALTIME };
 
-enum segment_want { WANT_FLUSH = 1, WANT_STOP = 2, WANT_START = 4 };
+enum segment_want {
+	WANT_FLUSH = 1,
+	WANT_STOP = 2,
+	WANT_START = 4,
+	WANT_QUIET = 8 /* with WANT_STOP: calls are not recorded either */
+};
 
 enum buffer_state {
 	BUFFER_FREE,    /* zeroed */

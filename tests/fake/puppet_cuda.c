@@ -21,6 +21,7 @@ struct module {
 static puppet_tool *_Atomic tool;
 static _Atomic int initialised; /* the pid it was in */
 static _Atomic uint32_t correlations, ids;
+static _Atomic uint64_t launches_made;
 static _Atomic uint64_t addresses = 0x7f0000000000;
 static struct puppet_context *_Atomic current;
 static struct puppet_stream default_stream = { .id = 7 };
@@ -243,6 +244,7 @@ static void launch(const struct puppet_call *call, const void *function, const u
 	if (!call->alive || puppet_captured(function, shape))
 		return;
 	event.name = function;
+	event.grid_number = 1 + (int64_t)atomic_fetch_add(&launches_made, 1);
 	for (int i = 0; i < 3; i++) {
 		event.grid[i] = (int32_t)shape[i];
 		event.block[i] = (int32_t)shape[3 + i];

@@ -20,6 +20,8 @@
  *	pc-full=N    after so many samples (at 2^20 cycles) of a context the hardware
  *	             buffer is full: GetData fails with 8 until it is enabled anew
  *	pc-cost=NS   what each launch takes longer while its context is sampled
+ *	trace-cost=NS what each launch takes longer while kernels are recorded
+ *	no-numbers   launches have none
  *	pc-late      samples come with Disable only
  *
  * libcupti.so.12 in the folder `old` is the same without the functions that
@@ -56,6 +58,7 @@ struct puppet_event {
 	uint64_t bytes, address;
 	uint64_t node; /* of a graph */
 	uint32_t graph;
+	int64_t grid_number; /* counts launches, recorded or not */
 	uint8_t copy, from, to;
 	const void *params; /* of a call: its parameters, a word each */
 	int result;

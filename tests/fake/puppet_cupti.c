@@ -252,6 +252,8 @@ static void put_kernel(const struct puppet_event *event)
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.graph_node = event->node;
+	record.grid_id = puppet_word("no-numbers") ? 0 : event->grid_number;
+	puppet_wait_ns(puppet_word("trace-cost"));
 	memcpy(record.grid, event->grid, sizeof(record.grid));
 	memcpy(record.block, event->block, sizeof(record.block));
 	record.dynamic_shared = event->shared;

@@ -18,4 +18,6 @@ enum {
 uint32_t puppet_word(const char *name);
 
 /* puppet_samples.c: a kernel ran in the context while sampling was on. */
+/* Be busy so long, or sleep. */
+void puppet_wait_ns(long ns);
 void puppet_sampled(void *context, const char *function);

@@ -400,6 +400,30 @@ def preloaded_tool():
         at.close()
 
 
+def calibrates(words, least_ns, most_ns):
+    """Quiet windows tell what recording costs; counts leave them out and say so."""
+    def check():
+        at = Place(cupti=words)
+        try:
+            under = at.sonde(host("steady"), "--calibrate")
+            expect(under.returncode == 0, "status %d" % under.returncode)
+            made, got = launches(under.stdout.decode()), at.kernels()
+            expect(0.1 * made < got < 0.95 * made, "%d of %d" % (got, made))
+            expect(b"recording paused to see what it costs" in under.stderr, "said")
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            told = report["overhead"]["calibration"][0]
+            print(told)
+            expect(told["windows"] >= 4, "windows")
+            expect(told["launch_ns"]["low"] <= told["launch_ns"]["median"] <= told["launch_ns"]["high"], "spread")
+            expect(least_ns <= told["launch_ns"]["median"] <= most_ns, "%f ns" % told["launch_ns"]["median"])
+            text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
+            expect("Recording added" in text, "told in the report")
+            at.clean()
+        finally:
+            at.close()
+    return check
+
+
 def on_terminal(stdout_too):
     """--status: what a terminal gets; the program's own output is whole, and the line is gone at the end."""
     def check():
@@ -592,6 +616,11 @@ CASES = {
     "yields_register": yields("register"),
     "by_dlsym": same(host("by_dlsym"), lost=0),
     "other_tool": other_tool,
+    "calibrate": calibrates("trace-cost=300000", 200000, 3000000),
+    "calibrate_free": calibrates("", -100000, 100000),
+    "calibrate_short": same(host("one"), ("--calibrate",), says="can't be told: too few windows"),
+    "calibrate_no_numbers": same(host("steady"), ("--calibrate",), cupti="no-numbers", exact=False,
+                                 says="can't be told: the launches have no numbers"),
     "status_line": on_terminal(False),
     "status_title": on_terminal(True),
     "status_pipe": no_terminal,

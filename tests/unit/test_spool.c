@@ -564,3 +564,53 @@ Test(spool, stop_and_start_reach_both_libraries)
 	cr_assert_eq(atomic_load(&bench.segment->paused), 0);
 	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_START);
 }
+
+/* Recorded windows of 1000 ns with a launch each 10 ns, quiet ones of 400 ns with one
+ * each 4 ns. `lost`: that many launches of a recorded window have no record. */
+static void run_in_windows(int windows, int lost)
+{
+	struct spool_opts opts = {
+		.segments = 1, .buffer_bytes = 1 << 20, .buffers = 4, .calibrates = true
+	};
+	struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL };
+	uint64_t at = 1000;
+
+	memset(&bench, 0, sizeof(bench));
+	cr_assert(bench_open(&bench, &opts));
+	bench_claim(&bench);
+	kernel.name = TEXT("k");
+	for (int i = 0; i < windows; i++) {
+		SLOT(SLOT_GATE, .time_ns = at, .value = 1);
+		for (int k = 0; k < 100; k++, at += 10) {
+			kernel.grid_id++;
+			kernel.start = kernel.end = at;
+			if (i != 2 || k < 50 || k >= 50 + lost)
+				PUT(i % 4, kernel, 216);
+		}
+		SLOT(SLOT_GATE, .time_ns = at, .value = 0);
+		at += 400;
+		kernel.grid_id += 100;
+	}
+	take();
+}
+
+Test(spool_quiet, what_a_launch_costs_is_the_difference_to_quiet_windows)
+{
+	run_in_windows(9, 0);
+	cr_assert_str_eq(env_of("calibration"),
+			 "windows=8;launches=1700;ps_low=6000;ps=6000;ps_high=6000;ppm_low=600000;"
+			 "ppm=600000;ppm_high=600000");
+	close_bench();
+}
+
+Test(spool_quiet, launches_that_were_lost_or_few_windows_tell_nothing)
+{
+	run_in_windows(9, 3);
+	cr_assert_str_eq(env_of("calibration"), "");
+	cr_assert_not_null(strstr(spool_complaint(bench.spool, 0), "launches that were lost"));
+	close_bench();
+	run_in_windows(3, 0);
+	cr_assert_str_eq(env_of("calibration"), "");
+	cr_assert_not_null(strstr(spool_complaint(bench.spool, 0), "too few windows"));
+	close_bench();
+}

@@ -1,0 +1,198 @@
+/*
+ * spool_quiet.c - what recording costs, from windows in which it was off.
+ *
+ * The driver numbers the launches of a context. Numbers that no record has were
+ * launched while recording was off: a hole for each quiet window. Its length over the
+ * window's is what a launch takes without us, and the numbers between two holes over
+ * the time between two windows are what it takes with us. Each window is compared with
+ * the ones beside it; the median and the quartiles of those differences are told.
+ *
+ * Holes that are not as many as windows say that something else is missing, or that
+ * the numbers are not what they are taken for: then nothing is told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/spool_process.h"
+
+enum { CONTEXTS_MAX = 16, RUNS_MAX = 1 << 16, WINDOWS_LEAST = 4, LAUNCHES_LEAST = 100 };
+
+static struct context_grids *grids_of(struct spooled *p, uint32_t context)
+{
+	struct context_grids *grids;
+
+	for (size_t i = p->grids.count; i-- > 0;) {
+		if (p->grids.at[i].context == context)
+			return &p->grids.at[i];
+	}
+	if (p->grids.count == CONTEXTS_MAX)
+		return NULL;
+	grids = VEC_ADD(&p->grids);
+	grids->context = context;
+	return grids;
+}
+
+/* The number of runs that begin at or before the number. */
+static size_t runs_before(const struct context_grids *grids, int64_t number)
+{
+	size_t low = 0, high = grids->runs.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (grids->runs.at[middle].from <= number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void insert(struct context_grids *grids, int64_t number)
+{
+	size_t at = runs_before(grids, number);
+	struct grid_run *runs = grids->runs.at;
+	bool joins = at < grids->runs.count && runs[at].from == number + 1;
+
+	if (at && runs[at - 1].to >= number)
+		return;
+	if (at && runs[at - 1].to == number - 1) {
+		runs[at - 1].to = joins ? runs[at].to : number;
+		if (!joins)
+			return;
+		memmove(&runs[at], &runs[at + 1], (grids->runs.count - at - 1) * sizeof(*runs));
+		grids->runs.count--;
+	} else if (joins) {
+		runs[at].from = number;
+	} else if (grids->runs.count < RUNS_MAX) {
+		(void)VEC_ADD(&grids->runs);
+		runs = grids->runs.at;
+		memmove(&runs[at + 1], &runs[at], (grids->runs.count - 1 - at) * sizeof(*runs));
+		runs[at] = (struct grid_run){ number, number };
+	}
+}
+
+void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel)
+{
+	struct context_grids *grids = p->calibrates ? grids_of(p, kernel->context) : NULL;
+	int64_t start_ns = spooled_time(p, kernel->start);
+
+	if (!grids || kernel->grid_id <= 0 || kernel->graph_node || kernel->grid_id == INT64_MAX)
+		return;
+	insert(grids, kernel->grid_id);
+	if (!grids->first_ns || start_ns < grids->first_ns)
+		grids->first_ns = start_ns;
+	if (start_ns > grids->last_ns)
+		grids->last_ns = start_ns;
+}
+
+/* Of the context that launches most. */
+static const struct context_grids *most_of(const struct spooled *p)
+{
+	const struct context_grids *most = NULL;
+	int64_t numbers = 0;
+
+	for (size_t i = 0; i < p->grids.count; i++) {
+		const struct context_grids *grids = &p->grids.at[i];
+		size_t count = grids->runs.count;
+		int64_t span = count ? grids->runs.at[count - 1].to - grids->runs.at[0].from : -1;
+
+		if (span >= numbers) {
+			most = grids;
+			numbers = span;
+		}
+	}
+	return most;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+struct costs {
+	size_t count;
+	double *ns, *share; /* of each window */
+	int64_t launches;   /* from the first to the last window */
+};
+
+/* `open` windows of recording, the hole behind each of them but the last. */
+static void compare(const struct context_grids *grids, const struct open_gate *open, size_t count,
+		    struct costs *costs)
+{
+	const struct grid_run *runs = grids->runs.at;
+
+	costs->launches = runs[count - 1].to - runs[0].from + 1;
+	for (size_t i = 0; i + 1 < count; i++) {
+		int64_t hole = runs[i + 1].from - runs[i].to - 1;
+		int64_t with = 0, with_ns = 0;
+		double quiet, traced;
+
+		/* The first and the last run begin and end where the program does. */
+		for (size_t k = i; k <= i + 1; k++) {
+			if (k == 0 || k + 1 == count)
+				continue;
+			with += runs[k].to - runs[k].from + 1;
+			with_ns += open[k].to_ns - open[k].from_ns;
+		}
+		if (hole < LAUNCHES_LEAST || with < LAUNCHES_LEAST)
+			continue;
+		quiet = (double)(open[i + 1].from_ns - open[i].to_ns) / (double)hole;
+		traced = (double)with_ns / (double)with;
+		costs->ns[costs->count] = traced - quiet;
+		costs->share[costs->count++] = (traced - quiet) / traced;
+	}
+}
+
+static void tell(struct spooled *p, struct costs *costs)
+{
+	size_t low = costs->count / 4, high = costs->count - 1 - low, middle = costs->count / 2;
+	char text[320];
+	int len;
+
+	qsort(costs->ns, costs->count, sizeof(*costs->ns), by_value);
+	qsort(costs->share, costs->count, sizeof(*costs->share), by_value);
+	len = snprintf(text, sizeof(text),
+		       "windows=%zu;launches=%" PRId64
+		       ";ps_low=%.0f;ps=%.0f;ps_high=%.0f;ppm_low=%.0f;ppm=%.0f;ppm_high=%.0f",
+		       costs->count, costs->launches, costs->ns[low] * 1e3, costs->ns[middle] * 1e3,
+		       costs->ns[high] * 1e3, costs->share[low] * 1e6, costs->share[middle] * 1e6,
+		       costs->share[high] * 1e6);
+	session_env(p->sink->session, p->source, SESSION_NONE, STR("calibration"),
+		    (struct str){ text, (size_t)len });
+}
+
+const char *spooled_quiet_summary(struct spooled *p)
+{
+	const struct context_grids *grids = most_of(p);
+	size_t from = 0, to = p->gates.count;
+	struct costs costs = { 0 };
+	const char *why = NULL;
+
+	if (!grids || !grids->runs.count)
+		return "the launches have no numbers";
+	/* Before the first kernel and after the last there is nothing to compare. */
+	while (from < to && p->gates.at[from].to_ns < grids->first_ns)
+		from++;
+	while (to > from && p->gates.at[to - 1].from_ns > grids->last_ns)
+		to--;
+	if (to - from < WINDOWS_LEAST + 1)
+		return "too few windows: the program is too short";
+	if (grids->runs.count != to - from)
+		return "windows without launches, or launches that were lost";
+	costs.ns = mem_zero((to - from) * sizeof(*costs.ns));
+	costs.share = mem_zero((to - from) * sizeof(*costs.share));
+	compare(grids, &p->gates.at[from], to - from, &costs);
+	if (costs.count < WINDOWS_LEAST)
+		why = "too few launches";
+	else
+		tell(p, &costs);
+	free(costs.ns);
+	free(costs.share);
+	return why;
+}
