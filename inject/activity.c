@@ -96,39 +96,80 @@ static uint32_t record_bytes(struct inject *inject, struct segment *segment, uin
 	return bytes;
 }
 
-/* [hot] Names become text ids; the number of records. */
+/* The text of the kernel before is most often that of the next. */
+struct last_name {
+	uint64_t pointer;
+	uint32_t text;
+};
+
+/* [hot] What is read of a record that is touched. */
+static size_t least_bytes(uint32_t kind)
+{
+	return kind == CUPTI_KIND_DEVICE ? sizeof(struct cupti_device)
+	       : kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL
+		       ? sizeof(struct cupti_kernel)
+		       : sizeof(struct cupti_api);
+}
+
+/* [hot] What is not as CUPTI left it: names become text ids. */
+static __attribute__((noinline)) void touch(struct inject *inject, struct segment *segment,
+					    void *at, uint32_t kind, struct last_name *last)
+{
+	struct cupti_kernel *kernel = at;
+	struct cupti_device *device = at;
+
+	if (kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL) {
+		if (kernel->name != last->pointer || !last->text) {
+			last->pointer = kernel->name;
+			last->text =
+				text_of_pointer(segment, (const char *)(uintptr_t)last->pointer);
+		}
+		kernel->name = last->text;
+	} else if (kind == CUPTI_KIND_DEVICE) {
+		device->name = text_of_pointer(segment, (const char *)(uintptr_t)device->name);
+	} else {
+		pc_launched(inject, at);
+	}
+}
+
+/* [hot] Names become text ids; the number of records. Sizes of records are looked up
+ * once for the buffer, and records of calls, which are the most, are only stepped over:
+ * this runs where the program's threads wait for a buffer. */
 static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t *buffer,
 			size_t valid)
 {
-	uint64_t last_pointer = 0, count = 0;
-	uint32_t last_text = 0, bytes;
-	bool timed = inject->trace >> TRACE_PC & 1;
+	static const uint64_t named = UINT64_C(1) << CUPTI_KIND_CONCURRENT_KERNEL |
+				      UINT64_C(1) << CUPTI_KIND_KERNEL |
+				      UINT64_C(1) << CUPTI_KIND_DEVICE;
+	static const uint64_t calls =
+		UINT64_C(1) << CUPTI_KIND_RUNTIME | UINT64_C(1) << CUPTI_KIND_DRIVER;
+	uint64_t touched = named | (inject->trace >> TRACE_PC & 1 ? calls : 0), count = 0;
+	struct last_name last = { 0 };
+	uint16_t sizes[SEGMENT_KINDS];
+	uint32_t bytes;
 
+	for (size_t i = 0; i < SEGMENT_KINDS; i++)
+		sizes[i] = (uint16_t)atomic_load_explicit(&segment->record_bytes[i],
+							  memory_order_relaxed);
 	for (size_t at = 0; at + 8 <= valid; at += bytes, count++) {
-		uint32_t kind = *(uint32_t *)(void *)(buffer + at);
+		struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)(buffer + at);
+		uint32_t kind = kernel->kind;
 
-		bytes = record_bytes(inject, segment, buffer, valid, at);
-		if (!bytes)
-			break;
-		if ((kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL) &&
-		    at + sizeof(struct cupti_kernel) <= valid) {
-			struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)(buffer + at);
-
-			if (kernel->name != last_pointer || !last_text) {
-				last_pointer = kernel->name;
-				last_text = text_of_pointer(segment,
-							    (const char *)(uintptr_t)last_pointer);
-			}
-			kernel->name = last_text;
-		} else if (timed && (kind == CUPTI_KIND_RUNTIME || kind == CUPTI_KIND_DRIVER) &&
-			   at + sizeof(struct cupti_api) <= valid) {
-			pc_launched(inject, (const struct cupti_api *)(const void *)(buffer + at));
-		} else if (kind == CUPTI_KIND_DEVICE && at + sizeof(struct cupti_device) <= valid) {
-			struct cupti_device *device = (struct cupti_device *)(void *)(buffer + at);
-
-			device->name =
-				text_of_pointer(segment, (const char *)(uintptr_t)device->name);
+		bytes = kind < SEGMENT_KINDS ? sizes[kind] : 0;
+		if (__builtin_expect(!bytes, 0)) {
+			bytes = record_bytes(inject, segment, buffer, valid, at);
+			if (!bytes)
+				break;
+			if (kind >= SEGMENT_KINDS)
+				continue;
+			sizes[kind] = (uint16_t)bytes;
 		}
+		if (!(touched >> kind & 1) || at + least_bytes(kind) > valid)
+			continue;
+		if (kind == CUPTI_KIND_CONCURRENT_KERNEL && kernel->name == last.pointer)
+			kernel->name = last.text;
+		else
+			touch(inject, segment, kernel, kind, &last);
 	}
 	return count;
 }

@@ -9,8 +9,9 @@
 
 enum { PUPPET_NOT_INITIALIZED = 3, PUPPET_INVALID_VALUE = 1, PUPPET_KERNEL_NS = 500 };
 
+/* Its number first, its device second: libcupti looks there. */
 struct puppet_context {
-	uint32_t id;
+	uint32_t id, device;
 };
 
 struct puppet_stream {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FUNCTIONS_MAX = 64 };
+enum { FUNCTIONS_MAX = 64, DEVICES = 8 };
 
 struct module {
 	uint32_t id;
@@ -24,6 +24,7 @@ static _Atomic uint32_t correlations, ids;
 static _Atomic uint64_t launches_made;
 static _Atomic uint64_t addresses = 0x7f0000000000;
 static struct puppet_context *_Atomic current;
+static __thread struct puppet_context *chosen; /* by cuCtxSetCurrent */
 static struct puppet_stream default_stream = { .id = 7 };
 
 static uint64_t now_ns(void)
@@ -47,6 +48,11 @@ void puppet_tell(const struct puppet_event *event)
 		now(event);
 }
 
+static struct puppet_context *context_now(void)
+{
+	return chosen ? chosen : atomic_load(&current);
+}
+
 struct puppet_call puppet_begin(uint32_t domain, uint32_t cbid, const void *params)
 {
 	struct puppet_call call = { .alive = atomic_load(&initialised) == getpid() };
@@ -59,7 +65,7 @@ struct puppet_call puppet_begin(uint32_t domain, uint32_t cbid, const void *para
 	call.event.correlation = atomic_fetch_add(&correlations, 1) + 1;
 	call.event.thread = (uint32_t)syscall(SYS_gettid);
 	call.event.start = now_ns();
-	call.event.context = atomic_load(&current);
+	call.event.context = context_now();
 	puppet_tell(&call.event);
 	return call;
 }
@@ -79,10 +85,11 @@ int puppet_end(struct puppet_call *call, int result)
 struct puppet_event puppet_event_of(const struct puppet_call *call, enum puppet_what what)
 {
 	struct puppet_event event = { .what = what, .correlation = call->event.correlation };
-	struct puppet_context *context = atomic_load(&current);
+	struct puppet_context *context = context_now();
 
 	event.context = context;
 	event.context_id = context ? context->id : 0;
+	event.device = context ? context->device : 0;
 	event.stream_id = default_stream.id;
 	event.thread = call->event.thread;
 	event.start = event.end = now_ns();
@@ -142,7 +149,7 @@ int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device)
 	struct puppet_context *context;
 	struct puppet_event event;
 
-	if (flags || device)
+	if (flags || device < 0 || device >= DEVICES)
 		return PUPPET_INVALID_VALUE;
 	if (!call.alive)
 		return PUPPET_NOT_INITIALIZED;
@@ -150,11 +157,18 @@ int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device)
 	if (!context)
 		return 2;
 	context->id = atomic_fetch_add(&ids, 1) + 1;
+	context->device = (uint32_t)device;
 	atomic_store(&current, context);
 	event = puppet_event_of(&call, PUPPET_CONTEXT);
 	event.begin = 1;
 	puppet_tell(&event);
 	*ret_context = context;
+	return 0;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+	chosen = context;
 	return 0;
 }
 

@@ -51,7 +51,7 @@ struct puppet_event {
 	uint32_t domain, cbid, correlation, thread; /* of a call: 1 driver, 2 runtime */
 	uint32_t begin; /* of a call: entered; of a context, stream or module: made */
 	uint64_t start, end;
-	uint32_t context_id, stream_id, module_id;
+	uint32_t context_id, stream_id, module_id, device;
 	void *context, *stream;
 	const char *name;
 	int32_t grid[3], block[3], shared;
@@ -106,6 +106,8 @@ void puppet_attach(puppet_tool *tool);
 /* The driver's and the runtime's functions; results as theirs, 0 good. */
 int cuInit(unsigned int flags);
 int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device);
+/* Of the calling thread. */
+int cuCtxSetCurrent(void *context);
 int cuCtxDestroy_v2(void *context);
 int cuCtxSynchronize(void);
 int cuModuleLoadData(void **ret_module, const void *image);

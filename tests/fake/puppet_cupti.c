@@ -249,6 +249,7 @@ static void put_kernel(const struct puppet_event *event)
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.context = event->context_id;
+	record.device = event->device;
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.graph_node = event->node;
@@ -269,6 +270,7 @@ static void put_graph(const struct puppet_event *event)
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.context = event->context_id;
+	record.device = event->device;
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.correlation = event->correlation;
@@ -287,6 +289,7 @@ static void put_copy(const struct puppet_event *event)
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.context = event->context_id;
+	record.device = event->device;
 	record.stream = event->stream_id;
 	record.correlation = event->correlation;
 	if (enabled(record.kind))
@@ -301,6 +304,7 @@ static void put_set(const struct puppet_event *event)
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.context = event->context_id;
+	record.device = event->device;
 	record.stream = event->stream_id;
 	record.correlation = event->correlation;
 	if (enabled(record.kind))
@@ -317,6 +321,7 @@ static void put_memory(const struct puppet_event *event)
 	record.time = stamp(event->start);
 	record.process = (uint32_t)getpid();
 	record.context = event->context_id;
+	record.device = event->device;
 	record.correlation = event->correlation;
 	if (enabled(record.kind))
 		append(record.kind, &record, sizeof(record), event->thread);
@@ -346,8 +351,11 @@ static void put_device(const struct puppet_event *event)
 	device.warps_per_sm = 64;
 	device.cc_major = 9;
 	memset(device.uuid, 0xab, sizeof(device.uuid));
+	device.uuid[0] = (uint8_t)event->device;
+	device.id = event->device;
 	device.name = (uint64_t)(uintptr_t) "Puppet H200";
 	context.context = event->context_id;
+	context.device = event->device;
 	if (enabled(CUPTI_KIND_DEVICE))
 		append(CUPTI_KIND_DEVICE, &device, sizeof(device), event->thread);
 	if (enabled(CUPTI_KIND_CONTEXT))
@@ -614,6 +622,8 @@ uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
 
 uint32_t cuptiGetDeviceId(void *context, uint32_t *ret_id)
 {
-	*ret_id = 0;
-	return context ? 0 : RESULT_INVALID_PARAMETER;
+	if (!context)
+		return RESULT_INVALID_PARAMETER;
+	memcpy(ret_id, (const char *)context + sizeof(*ret_id), sizeof(*ret_id));
+	return 0;
 }

@@ -294,6 +294,20 @@ def is_full(pc, covered, samples, made):
     expect(samples > 2000, "it began anew: %d samples" % samples)
 
 
+def devices():
+    """Each device has its own kernels."""
+    at = Place()
+    try:
+        under = at.sonde(host("devices"))
+        expect(under.returncode == 0 and at.kernels() == 1000, "%d kernels" % at.kernels())
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        counts = [d.get("kernel_count") for d in report["devices"] if d.get("kernel_count")]
+        expect(counts == [250] * 4, "kernels of devices: %s" % counts)
+        at.clean()
+    finally:
+        at.close()
+
+
 def sampled_range():
     """Outside of the range nothing is sampled."""
     at = Place()
@@ -593,6 +607,10 @@ CASES = {
     "leaks": leaks,
     "graph_nodes": same(host("graphs"), lost=0),
     "graph_mode": graph_mode,
+    "devices": devices,
+    "many_contexts": same(host("many_contexts"), lost=0),
+    "many_contexts_sampled": same(host("many_contexts"), ("--pc-sampling", "on"), lost=0),
+    "exec_self": same(host("exec_self"), lost=0),
     "device_reset": same(host("reset"), lost=0),
     "device_reset_sampled": same(host("reset"), ("--pc-sampling", "on"), lost=0),
     "storm_launches": same(host("storm_launches")),

@@ -50,6 +50,9 @@
 	X(graphs)         \
 	X(reset)          \
 	X(storm_launches) \
+	X(devices)        \
+	X(many_contexts)  \
+	X(exec_self)      \
 	X(steady)         \
 	X(steady_range)   \
 	X(by_dlsym)

@@ -1,6 +1,7 @@
 /* host_objects.c - programs with events and graphs, and with devices that are reset. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fake/puppet_cuda.h"
 #include "inject/host.h"
@@ -124,6 +125,63 @@ int host_steady_range(void)
 	(void)steady(300);
 	say("launches %u\n", good);
 	return 0;
+}
+
+static void *on_device(void *user)
+{
+	int *device = user;
+	void *context;
+
+	if (cuCtxCreate_v2(&context, 0, *device) || cuCtxSetCurrent(context))
+		abort();
+	*device = 0;
+	for (int i = 0; i < 250; i++)
+		*device += gpu_launch();
+	return NULL;
+}
+
+/* A thread for each of four devices. */
+int host_devices(void)
+{
+	int devices[4] = { 0, 1, 2, 3 };
+	pthread_t threads[4];
+
+	gpu_begin();
+	for (int i = 0; i < 4; i++) {
+		if (pthread_create(&threads[i], NULL, on_device, &devices[i]))
+			abort();
+	}
+	for (int i = 0; i < 4; i++)
+		(void)pthread_join(threads[i], NULL);
+	say("launches %d\n", devices[0] + devices[1] + devices[2] + devices[3]);
+	return 0;
+}
+
+/* More contexts at a time than there is room to sample. */
+int host_many_contexts(void)
+{
+	static void *contexts[100];
+
+	gpu_begin();
+	for (int i = 0; i < 100; i++) {
+		(void)cuCtxCreate_v2(&contexts[i], 0, i % 8);
+		(void)cuCtxSetCurrent(contexts[i]);
+		gpu_launches(10);
+	}
+	for (int i = 0; i < 100; i += 2)
+		(void)cuCtxDestroy_v2(contexts[i]);
+	(void)cuCtxSetCurrent(contexts[1]);
+	gpu_launches(10);
+	return 0;
+}
+
+/* The same process goes on as another program. */
+int host_exec_self(void)
+{
+	gpu_begin();
+	gpu_launches(100);
+	execl(host_self, host_self, "one", NULL);
+	return 1;
 }
 
 static void *many_launches(void *user)

@@ -1,0 +1,208 @@
+#!/bin/bash
+# What `sonde run` claims and was shown on puppets only, in one call on a card: leaks
+# with their sites, graphs, resets, calls of the system, torch's operators, threads,
+# other tools beside us, PC sampling within bounds, --calibrate, several threads at
+# the highest rate, and what each part of a recording costs.
+#
+#   SONDE=build/portable/sonde tests/gpu/run_owed.sh [SECONDS]   at most so long; 450
+#   DRY=build/dev tests/gpu/run_owed.sh          on puppets: that the script itself works
+#
+# About 7 minutes on one H200. Needs libsonde-inject.so and -osrt.so beside sonde; on
+# a card nvcc and python3 with torch. What there is no time or tool for is said to be
+# skipped. Status 1 if a claim fails. Profiles and reports go to $OUT.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+limit=${1:-450}
+dry=${DRY:+$(realpath "$DRY")}
+sonde=$(realpath "${SONDE:-${dry:-$here/../../build/portable}/sonde}")
+programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${OUT:-$work}
+bad=0
+claim() {
+	if (($1 == 0)); then echo "ok      $2"; else echo "FAILED  $2"; bad=1; fi
+}
+skip() { echo "skipped $1"; }
+# Is there time for SECONDS more?
+time_for() {
+	((SECONDS + $1 <= limit)) || { skip "$2: out of time at $SECONDS s"; return 1; }
+	echo "== $2 (at $SECONDS s)"
+}
+run() { timeout 150 "$sonde" run --no-report "$@"; }
+one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
+check() { python3 "$here/run_owed.py" "$@"; }
+made() { grep -o 'launches [0-9]*' "$1" | awk '{ n += $2 } END { print n + 0 }'; }
+
+cd "$work"
+if [[ $dry ]]; then
+	export LD_LIBRARY_PATH=$dry/tests/inject
+	host=$dry/tests/inject/host
+	leaks=("$host" leaks) graphs=("$host" graphs) reset=("$host" reset) steady=("$host" steady)
+	threads=("$host" storm_launches) launch=("$host" many) many=("$host" many)
+else
+	nvcc -O2 -std=c++17 -arch=native -o owed "$here/owed.cu" || exit 1
+	for p in launch cases pipeline; do
+		nvcc -O3 -lineinfo -arch=native -o "$p" "$programs/$p.cu" || exit 1
+	done
+	leaks=(./owed leaks 40) graphs=(./owed graphs 20000) reset=(./owed reset 5)
+	steady=(./owed threads 1 8) threads=(./owed threads 8 60) launch=(./launch 200000)
+	many=(./launch 2000000)
+	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+fi
+
+# Every launch is in the profile, or counted as lost.
+exact() { # name program...
+	local name=$1 kernels lost
+	shift
+	run -o "$name.sonde" "${options[@]}" -- "$@" >"$name.out" 2>"$name.err"
+	claim $? "$name: ends well"
+	kernels=$(one "$name.sonde" 'select count(*) from kernel')
+	lost=$(one "$name.sonde" 'select sum(dropped) from loss')
+	grep 'sonde run: p' "$name.err"
+	echo "  launched $(made "$name.out"), kernels $kernels, lost $lost, $(stat -c %s "$name.sonde") bytes"
+	(($(made "$name.out") == kernels + lost))
+	claim $? "$name: kept and lost are all that was launched"
+}
+
+if time_for 15 leaks; then
+	options=()
+	exact leaks "${leaks[@]}"
+	"$sonde" report --json leaks.sonde >leaks.json
+	"$sonde" report leaks.sonde >"$out/leaks.txt"
+	check leaks leaks.json
+	claim $? "events, graphs, executable graphs: told, each with its function"
+	if [[ ! $dry ]]; then
+		run -o pipeline.sonde -- ./pipeline 20 >/dev/null 2>pipeline.err
+		"$sonde" report --json pipeline.sonde >pipeline.json
+		check pipeline pipeline.json
+		claim $? "pipeline.cu: 8 MiB blocks and streams of main()"
+	fi
+fi
+
+if time_for 20 graphs; then
+	options=(--cuda-graph node)
+	exact graph_nodes "${graphs[@]}"
+	run --cuda-graph graph -o graphs.sonde -- "${graphs[@]}" >graphs.out 2>/dev/null
+	claim $? "graph mode: ends well"
+	echo "  graphs $(one graphs.sonde 'select count(*) from graph'), kernels $(one graphs.sonde 'select count(*) from kernel')"
+	options=()
+	exact reset "${reset[@]}"
+	options=(--pc-sampling on)
+	exact reset_sampled "${reset[@]}"
+fi
+
+if time_for 20 "calls of the system, threads"; then
+	target=("${steady[@]}")
+	[[ $dry ]] || target=(./pipeline 20)
+	run -t cuda,nvtx,osrt,sched,cpu -o os.sonde -- "${target[@]}" >os.out 2>os.err
+	claim $? "osrt: ends well"
+	cat os.err
+	"$sonde" report --json os.sonde >os.json
+	echo "  calls of the system: $(one os.sonde 'select count(*) from os')"
+	check threads os.json "$(one os.sonde 'select count(*) from os')"
+	claim $? "what the thread was at is named in the idle causes"
+fi
+
+if time_for 30 "torch's operators"; then
+	if [[ ! $dry ]] && python3 -c 'import torch' 2>/dev/null; then
+		run --torch-ops -o ops.sonde -- python3 "$here/eager.py" none >ops.out 2>ops.err
+		claim $? "--torch-ops: ends well"
+		n=$(one ops.sonde "select count(*) from range where name like 'aten::mul%'")
+		echo "  ranges of aten::mul: $n of 52000"
+		((n >= 52000))
+		claim $? "--torch-ops: a range for each operator"
+	else
+		skip "torch's operators: no torch"
+	fi
+fi
+
+if time_for 60 "other tools"; then
+	for tool in ncu nsys compute-sanitizer cuda-gdb; do
+		path=$(command -v $tool || ls /opt/nvidia/nsight-compute/*/host/target-linux-x64/$tool 2>/dev/null | tail -1)
+		[[ $dry || $path ]] || { skip "$tool: not here"; continue; }
+		case $tool in
+		ncu) with=(--clock-control none --launch-count 2) ;;
+		nsys) with=(profile --trace=cuda --sample=none --cpuctxsw=none -f true -o nsys) ;;
+		cuda-gdb) with=(-batch -ex run --args) ;;
+		*) with=() ;;
+		esac
+		program=(./launch 100)
+		if [[ $dry ]]; then
+			printf '#!/bin/sh\n"$@"\n' >$tool
+			chmod +x $tool
+			path=./$tool with=() program=("$host" quick_exit)
+		fi
+		timeout 100 "$path" "${with[@]}" "${program[@]}" >alone.log 2>&1
+		alone=$?
+		for way in called "called by a script"; do
+			command=("$path" "${with[@]}" "${program[@]}")
+			[[ $way == called ]] || command=(sh -c '"$@"; exit $?' sh "${command[@]}")
+			run -o tool.sonde -- "${command[@]}" >tool.log 2>&1
+			status=$?
+			lines=$(grep -c 'not recorded' tool.log)
+			((status == alone && lines == 1))
+			claim $? "$tool, $way: status $status as alone ($alone), one line ($lines)"
+			grep 'sonde run: p' tool.log
+		done
+	done
+fi
+
+if time_for 40 "PC sampling within bounds"; then
+	run --pc-sampling on -o dear.sonde -- "${many[@]}" >/dev/null 2>dear.err
+	cat dear.err
+	"$sonde" report --json dear.sonde >dear.json
+	check sampling dear.json
+	claim $? "PC sampling: at most 3 % of the time, or it says from when on it is off"
+	if [[ ! $dry ]]; then
+		run --pc-sampling on --pc-period 12 -o flood.sonde -- ./cases 40 >/dev/null 2>flood.err
+		cat flood.err
+		"$sonde" report --json flood.sonde >flood.json
+		check sampling flood.json
+		claim $? "PC sampling, too many samples: says what it did"
+	fi
+fi
+
+if time_for 20 "what recording costs, by quiet windows"; then
+	run --calibrate -o quiet.sonde -- "${steady[@]}" >/dev/null 2>quiet.err
+	cat quiet.err
+	"$sonde" report --json quiet.sonde >quiet.json
+	check calibrate quiet.json
+	claim $? "--calibrate: told, or why not"
+fi
+
+if time_for 80 "several threads at the highest rate"; then
+	options=()
+	exact threads "${threads[@]}"
+fi
+
+# Alternating, least of three: which word costs what.
+if time_for 60 "cost of each part"; then
+	us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
+	[[ ! $dry ]] || us() { cat >/dev/null; echo 1; }
+	parts=("plain" "-t kernel --no-system --no-threads" "-t cuda --no-system --no-threads"
+		"-t cuda,nvtx --no-system --no-threads" "-t cuda,nvtx,memory --no-system --no-threads"
+		"-t cuda,nvtx,memory,sync --no-system --no-threads"
+		"-t cuda,nvtx,memory,sync --no-threads" "-t cuda,nvtx,memory,sync" "-t cuda,nvtx,memory,sync,sched,cpu")
+	for round in 1 2 3; do
+		for i in "${!parts[@]}"; do
+			if [[ ${parts[i]} == plain ]]; then
+				"${launch[@]}" | us >>"part$i"
+			else
+				# shellcheck disable=SC2086
+				run ${parts[i]} -o part.sonde -- "${launch[@]}" 2>/dev/null | us >>"part$i"
+			fi
+		done
+	done
+	plain=$(sort -n part0 | head -1)
+	for i in "${!parts[@]}"; do
+		awk -v n="${parts[i]}" -v v="$(sort -n "part$i" | head -1)" -v p="$plain" \
+			'BEGIN { printf "  %-52s %7.3f us  +%.3f\n", n, v, v - p }'
+	done
+fi
+if [[ ! $dry ]] && time_for 110 "cost beside others"; then
+	SONDE=$sonde "$here/run_cost.sh" 2
+fi
+cp ./*.err ./*.json "$out/" 2>/dev/null
+echo "ended after $SECONDS s"
+exit $bad
