@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/own_cost.h"
 #include "analyze/fault_facts.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -518,30 +519,6 @@ struct memory_fact {
 	struct object_fact objects[HELD_KINDS];
 };
 
-/* CUPTI's overhead records of one kind. */
-struct overhead_fact {
-	uint32_t name;
-	bool own; /* of the profiler; else the program would do it all the same */
-	int64_t count, sum_ns;
-};
-
-/* PC sampling beside a run: how long, how often, at what cost. */
-struct pc_sampling_fact {
-	uint32_t source;
-	int64_t covered_ns, span_ns; /* of which it was on */
-	int64_t period;              /* at the end: a sample every 2^period cycles */
-	int64_t cost_permille;       /* of the time; 0: not measured */
-};
-
-/* What recording cost, from windows in which it was off: lower quartile, median and
- * upper quartile of the differences. */
-struct calibration_fact {
-	uint32_t source;
-	int64_t windows, launches;
-	double launch_ns[3]; /* of each launch; below 0: less than chance */
-	double share[3];     /* of the time */
-};
-
 struct range_fact {
 	uint32_t name;
 	int64_t count, sum_ns, gpu_ns;
@@ -601,6 +578,4 @@ int analyze_faults(struct store *store, struct facts *facts, struct err *err);
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
 int analyze_overhead(struct store *store, struct facts *facts, struct err *err);
-/* own_cost.c: the same, of what a run measured itself. */
-void own_cost_facts(const struct session *session, struct facts *facts);
 int analyze_stalls(struct store *store, struct facts *facts, struct err *err);

@@ -1,0 +1,39 @@
+/*
+ * own_cost.h - what recording itself cost: facts of facts.h, and where those come
+ * from that a run measured itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/session.h"
+
+struct facts;
+
+/* CUPTI's overhead records of one kind. */
+struct overhead_fact {
+	uint32_t name;
+	bool own; /* of the profiler; else the program would do it all the same */
+	int64_t count, sum_ns;
+};
+
+/* PC sampling beside a run: how long, how often, at what cost. */
+struct pc_sampling_fact {
+	uint32_t source;
+	int64_t covered_ns, span_ns; /* of which it was on */
+	int64_t period;              /* at the end: a sample every 2^period cycles */
+	int64_t cost_permille;       /* of the time; 0: not measured */
+};
+
+/* What recording cost, from windows in which it was off: lower quartile, median and
+ * upper quartile of the differences. */
+struct calibration_fact {
+	uint32_t source;
+	int64_t windows, launches;
+	double launch_ns[3]; /* of each launch; below 0: less than chance */
+	double share[3];     /* of the time */
+};
+
+/* Of what a run measured itself and wrote into its environment. */
+void own_cost_facts(const struct session *session, struct facts *facts);
