@@ -266,7 +266,7 @@ static void tell_answer(struct monitor *monitor)
 {
 	bool none = !monitor->snapshot.boards.count;
 
-	if (none && strcmp(monitor->trouble, NO_GPU))
+	if (none && strcmp(monitor->trouble, NO_GPU) != 0)
 		tell(monitor, "%s; goes on asking", NO_GPU);
 	else if (!none && *monitor->trouble)
 		tell(monitor, "the driver answers again");
