@@ -10,12 +10,21 @@
 static void reserve(struct buf *buf, size_t more)
 {
 	size_t room = buf->room < 256 ? 256 : buf->room;
+	char *at;
 
 	if (buf->len + more + 1 <= buf->room)
 		return;
 	while (room < buf->len + more + 1)
 		room *= 2;
-	buf->at = mem_resize(buf->at, room);
+	if (buf->len < buf->room / 2) {
+		/* realloc would copy what was only reserved, too. */
+		at = mem_alloc(room);
+		memcpy(at, buf->at, buf->len + 1);
+		free(buf->at);
+		buf->at = at;
+	} else {
+		buf->at = mem_resize(buf->at, room);
+	}
 	buf->room = room;
 }
 

@@ -45,8 +45,10 @@ static bool wait_room(struct ahead *ahead)
 	bool go;
 
 	(void)pthread_mutex_lock(&ahead->lock);
-	while (!ahead->stop && ahead->tail - ahead->head == BLOCKS)
-		(void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+	/* Once full, not for one block at a time: to be woken costs as much as a block. */
+	if (ahead->tail - ahead->head == BLOCKS)
+		while (!ahead->stop && ahead->tail - ahead->head > BLOCKS / 2)
+			(void)pthread_cond_wait(&ahead->changed, &ahead->lock);
 	go = !ahead->stop;
 	(void)pthread_mutex_unlock(&ahead->lock);
 	return go;
@@ -118,7 +120,8 @@ static void give_back(struct ahead *ahead)
 	ahead->read_at = 0;
 	(void)pthread_mutex_lock(&ahead->lock);
 	ahead->head++;
-	(void)pthread_cond_signal(&ahead->changed);
+	if (ahead->tail - ahead->head == BLOCKS / 2)
+		(void)pthread_cond_signal(&ahead->changed);
 	(void)pthread_mutex_unlock(&ahead->lock);
 }
 
