@@ -56,6 +56,7 @@ struct idler {
 	VEC(struct during) during[IDLE_COUNT];
 	struct look_counts looks[IDLE_COUNT];
 	int64_t gap_ns[IDLE_COUNT];
+	uint32_t gap_causes; /* a bit for each that has some of the gap */
 	int64_t phase_ns[PHASE_COUNT];
 	int64_t *launch_ns; /* idle before kernels by their launches, by key */
 	int64_t cadence_ns;
@@ -124,6 +125,12 @@ static bool is_setup(const struct idler *idler, const struct open_frame *frame, 
 							       at < idler->fact->steady.start_ns));
 }
 
+static void give(struct idler *idler, enum idle_cause cause, int64_t ns)
+{
+	idler->gap_ns[cause] += ns;
+	idler->gap_causes |= 1u << cause;
+}
+
 /* Give [from, to) of a gap to `cause`, but for what the threads say otherwise. */
 static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64_t to,
 		 uint32_t thread, uint32_t other)
@@ -152,7 +159,7 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 			now = IDLE_SETUP;
 		else if (cause == IDLE_LAUNCH_RATE && frame && frame->loader)
 			now = IDLE_HOST_LATE;
-		idler->gap_ns[now] += ns;
+		give(idler, now, ns);
 		if (frame)
 			during_add(idler, now, frame, ns);
 		if (idler->any_looks)
@@ -263,34 +270,41 @@ static bool is_upload(const struct timeline *timeline, uint32_t op)
 	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
 }
 
+static void gap_tell(struct idler *idler, enum idle_cause cause, int64_t from, bool upload)
+{
+	struct idle_fact *idle = &idler->out[cause];
+	int64_t ns = idler->gap_ns[cause];
+
+	if (!ns)
+		return;
+	idle->ns += ns;
+	idle->count++;
+	if (upload) {
+		idle->upload_ns += ns;
+		idle->upload_count++;
+	}
+	if (ns > idle->longest_ns) {
+		idle->longest_ns = ns;
+		idle->longest_at_ns = from;
+	}
+}
+
 static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 {
-	uint32_t call = idler->timeline->ops.call[op];
-	bool upload = is_upload(idler->timeline, op);
+	const struct timeline *timeline = idler->timeline;
+	uint32_t call = timeline->ops.call[op];
+	bool upload = timeline->ops.copies.count && is_upload(timeline, op);
 
-	memset(idler->gap_ns, 0, sizeof(idler->gap_ns));
+	for (; idler->gap_causes; idler->gap_causes &= idler->gap_causes - 1)
+		idler->gap_ns[__builtin_ctz(idler->gap_causes)] = 0;
 	if (call == TL_BEFORE)
-		idler->gap_ns[IDLE_DEPENDENCY] = to - from;
+		give(idler, IDLE_DEPENDENCY, to - from);
 	else if (call == TL_NONE)
-		idler->gap_ns[IDLE_UNATTRIBUTED] = to - from;
+		give(idler, IDLE_UNATTRIBUTED, to - from);
 	else
 		launched_gap(idler, from, to, call);
-	for (int i = 0; i < IDLE_COUNT; i++) {
-		struct idle_fact *idle = &idler->out[i];
-
-		if (!idler->gap_ns[i])
-			continue;
-		idle->ns += idler->gap_ns[i];
-		idle->count++;
-		if (upload) {
-			idle->upload_ns += idler->gap_ns[i];
-			idle->upload_count++;
-		}
-		if (idler->gap_ns[i] > idle->longest_ns) {
-			idle->longest_ns = idler->gap_ns[i];
-			idle->longest_at_ns = from;
-		}
-	}
+	for (uint32_t left = idler->gap_causes; left; left &= left - 1)
+		gap_tell(idler, (enum idle_cause)__builtin_ctz(left), from, upload);
 }
 
 static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
@@ -316,10 +330,9 @@ static void launch_gap(struct idler *idler, uint32_t op)
 {
 	int64_t ns = idler->gap_ns[IDLE_LAUNCH_RATE];
 
-	for (int i = 0; i < IDLE_COUNT; i++) {
-		if (idler->gap_ns[i] > ns)
+	for (uint32_t left = idler->gap_causes; left; left &= left - 1)
+		if (idler->gap_ns[__builtin_ctz(left)] > ns)
 			return;
-	}
 	if (ns && op_segment(idler->timeline, op)->kind == STORE_kernel)
 		idler->launch_ns[idler->timeline->ops.key[op]] += ns;
 }
