@@ -33,6 +33,10 @@ puppet_cupti(puppet_cupti_old 12 ${HOST_DIR}/old
 add_library(other_tool MODULE EXCLUDE_FROM_ALL tests/inject/other_tool.c)
 plain(other_tool)
 
+# PyTorch has libkineto's entry in one of its own.
+add_library(torch_cpu MODULE EXCLUDE_FROM_ALL tests/inject/other_tool.c)
+plain(torch_cpu)
+
 find_path(NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
 file(GLOB host_sources CONFIGURE_DEPENDS tests/inject/host*.c)
 list(FILTER host_sources EXCLUDE REGEX "host_cupti\\.c$")

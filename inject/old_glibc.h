@@ -17,6 +17,7 @@ OLD(dlsym, "2.2.5");
 OLD(dlvsym, "2.2.5");
 OLD(dladdr, "2.2.5");
 OLD(dlclose, "2.2.5");
+OLD(dlerror, "2.2.5");
 OLD(dlinfo, "2.3.3");
 OLD(pthread_create, "2.2.5");
 OLD(pthread_getattr_np, "2.2.5");

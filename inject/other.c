@@ -2,8 +2,8 @@
  * other.c - [setup] is another tool at work on this process? Then CUPTI is its.
  *
  * It shows by a process above us, a variable that it sets, an object that it has
- * loaded, or an object with an entry like ours: the driver calls that one too. Where
- * we are not sure that we are alone we stay off: a tool that loses CUPTI to us ends
+ * loaded, or an injection library that somebody put into the environment. Where we
+ * are not sure that we are alone we stay off: a tool that loses CUPTI to us ends
  * its program (seen with ncu 2025.3.1).
  */
 #include "inject/inject.h"
@@ -153,15 +153,33 @@ static bool defines(const char *path, const char *symbol)
 	return its;
 }
 
-/* Has the object an entry for the driver? CUDA's own
- * are no tools. */
+/* Is the object one of those listed, by its path or, as the loader searches for it,
+ * by its name? */
+static bool is_listed(const char *list, const char *path, const char *base)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ": ");
+		const char *name = memchr(list, '/', len) ? path : base;
+
+		if (len && strlen(name) == len && !memcmp(list, name, len))
+			return true;
+		list += len + (list[len] != 0);
+	}
+	return false;
+}
+
+/* Has an object an entry for the driver, and did somebody put it there as a tool? The
+ * entry alone says nothing: libtorch_cpu has libkineto's, which nobody calls. */
 static bool has_entry(const char *path, const char *base)
 {
 	if (!strncmp(base, "libcudart", 9) || !strncmp(base, "libcuda.so", 10) ||
 	    !strncmp(base, "libcupti", 8) || !strncmp(base, "libsonde-", 9))
 		return false;
-	return defines(path, "InitializeInjection");
+	return (is_listed(secure_getenv("LD_PRELOAD"), path, base) ||
+		is_listed(secure_getenv("CUDA_INJECTION64_PATH"), path, base)) &&
+	       defines(path, "InitializeInjection");
 }
+
 static bool has_object(struct found *found)
 {
 	static const char *const tools[] = { "libTreeLauncher",   "libInterceptorInjection",

@@ -198,6 +198,13 @@ static void turn(struct inject *inject, uint32_t phase, bool on, enum pc_why why
 	inject->pc.phase = phase;
 	inject->pc.since_ns = now;
 	inject->pc.looked_ns = now;
+	if (!on)
+		return;
+	/* A look is at what came since sampling went on. */
+	inject->pc.samples_looked = inject->pc.samples;
+	inject->pc.dropped_looked = inject->pc.dropped;
+	inject->pc.launches_looked = atomic_load(&inject->pc.times[1][domain_of(inject)].count);
+	inject->pc.dear = 0;
 }
 
 void pc_govern(struct inject *inject)

@@ -298,11 +298,25 @@ static void stop(struct inject *inject, struct pc_context *pc, enum pc_why why)
 	tell(inject, pc, pc->overrun && why == PC_WHY_END ? PC_WHY_LOST : why);
 }
 
+/* The thread sees it from now on, and waits for `busy`: who switches all off or on
+ * while it begins does so to it, too. Its place; -1: there is none. */
+static int publish(struct inject *inject, struct pc_context *pc)
+{
+	for (int i = 0; i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *none = NULL;
+
+		if (atomic_compare_exchange_strong(&inject->pc.contexts[i], &none, pc))
+			return i;
+	}
+	return -1;
+}
+
 /* [setup] */
 void pc_context_created(struct inject *inject, void *context)
 {
 	struct pc_context *pc = pc_possible(inject) ? calloc(1, sizeof(*pc)) : NULL;
 	uint32_t result = 0;
+	int place;
 
 	if (!pc)
 		return;
@@ -312,20 +326,24 @@ void pc_context_created(struct inject *inject, void *context)
 	if (inject->cupti.cuptiGetDeviceId)
 		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
 	atomic_store(&pc->busy, true);
+	place = publish(inject, pc);
+	if (place < 0) {
+		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, 0);
+		free(pc);
+		return;
+	}
 	if (pc_govern_begin(inject))
 		result = start(inject, pc, PC_WHY_WANTED);
-	for (size_t i = 0; !result && i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *none = NULL;
-
-		if (atomic_compare_exchange_strong(&inject->pc.contexts[i], &none, pc)) {
-			atomic_store(&pc->busy, false);
-			return;
-		}
+	/* Off meanwhile, by a thread that waited for `busy` in vain. */
+	if (!pc_govern_begin(inject))
+		stop(inject, pc, PC_WHY_WANTED);
+	if (result) {
+		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+		atomic_store(&inject->pc.contexts[place], NULL);
+		buffers_free(pc);
 	}
-	stop(inject, pc, PC_WHY_WANTED);
-	inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-	buffers_free(pc);
-	free(pc);
+	/* Itself not freed: the thread may be about to look at `busy`. */
+	atomic_store(&pc->busy, false);
 }
 
 /* For all contexts, out of the way of callbacks and of the exit. */

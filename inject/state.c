@@ -7,6 +7,7 @@
  */
 #include "inject/inject.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -142,6 +143,7 @@ int InitializeInjection(void)
 		thread_start(inject_state);
 		(void)atexit(at_exit);
 	}
+	(void)dlerror(); /* what we looked for in vain is no error of the program's */
 	pthread_mutex_unlock(&setup_lock);
 	errno = saved_errno;
 	return 1;

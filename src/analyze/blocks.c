@@ -44,7 +44,9 @@ struct holder {
 	uint64_t id;
 	uint32_t place, source, site;
 	bool held;
+	bool listed; /* in the list of its context */
 	uint8_t kind;
+	size_t next; /* in that list: place in holders + 1 */
 };
 
 /* A context that went. What was made in it went with it, unless the program ended
@@ -66,7 +68,8 @@ struct blocks {
 	VEC(struct holder) holders;
 	struct intern *sites;
 	VEC(struct gone) gone;      /* and nothing was made since */
-	struct map index;           /* hash of source and id -> place in holders + 1 */
+	struct map index;           /* hash of source and id -> place in holders */
+	struct map contexts;        /* source and context -> first of its list; 0 none */
 	struct memory_fact *memory; /* by place */
 	int64_t *level;             /* by place */
 	struct levels *levels;      /* by place */
@@ -267,27 +270,44 @@ static void count_block(struct blocks *blocks, const struct holder *holder,
 	blocks->levels[event->place].source = event->source;
 }
 
-static bool is_gone(const struct blocks *blocks, const struct holder *holder)
+static uint64_t context_key(uint32_t source, uint32_t context)
 {
-	for (size_t i = 0; i < blocks->gone.count; i++) {
-		const struct gone *gone = &blocks->gone.at[i];
+	return (uint64_t)source << 32 | context;
+}
 
-		if (gone->source == holder->source && gone->context == holder->id >> 32)
-			return true;
-	}
-	return false;
+/* What lives in a context, to be found when it goes. Once given back it may stay in
+ * the list: it leaves with all of it, so each making is looked at once. */
+static void list(struct blocks *blocks, struct holder *holder)
+{
+	uint64_t key = context_key(holder->source, (uint32_t)(holder->id >> 32));
+	const uint64_t *first = map_find(&blocks->contexts, key);
+
+	if (holder->listed)
+		return;
+	holder->listed = true;
+	holder->next = first ? *first : 0;
+	map_put(&blocks->contexts, key, (uint64_t)(holder - blocks->holders.at) + 1);
 }
 
 /* The program goes on: what was made in contexts that are gone is gone, too. */
 static void clear_gone(struct blocks *blocks)
 {
-	for (size_t i = 0; i < blocks->holders.count; i++) {
-		struct holder *holder = &blocks->holders.at[i];
+	for (size_t i = 0; i < blocks->gone.count; i++) {
+		const struct gone *gone = &blocks->gone.at[i];
+		uint64_t *first =
+			map_find(&blocks->contexts, context_key(gone->source, gone->context));
+		size_t at = first ? *first : 0;
 
-		if (!holder->held || holder->kind == BLOCK || !is_gone(blocks, holder))
-			continue;
-		count_object(blocks, holder, holder->place, false);
-		holder->held = false;
+		if (first)
+			*first = 0;
+		while (at) {
+			struct holder *holder = &blocks->holders.at[at - 1];
+
+			if (holder->held)
+				count_object(blocks, holder, holder->place, false);
+			holder->held = holder->listed = false;
+			at = holder->next;
+		}
 	}
 	blocks->gone.count = 0;
 }
@@ -309,6 +329,8 @@ static void take_event(struct blocks *blocks, const struct held_event *event)
 		count_block(blocks, holder, event);
 	else
 		count_object(blocks, holder, event->place, obtained);
+	if (event->kind != BLOCK && obtained)
+		list(blocks, holder);
 	holder->held = obtained;
 	holder->time = event->time;
 	holder->bytes = event->bytes;
@@ -555,6 +577,7 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	VEC_DONE(&blocks.gone);
 	intern_free(blocks.sites);
 	map_done(&blocks.index);
+	map_done(&blocks.contexts);
 	free(blocks.memory);
 	free(blocks.level);
 	free(blocks.levels);

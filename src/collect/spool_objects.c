@@ -12,7 +12,7 @@
 #include "collect/spool_process.h"
 
 /* Alive at a time: more are not told of. */
-enum { OBJECTS_MAX = 1 << 16 };
+enum { OBJECTS_MAX = 1 << 16, DEAD_HANDLES = 1 << 10 };
 
 static int put(struct spooled *p, const struct segment_slot *slot, enum mark_kind kind,
 	       const char *name, const char *word, uint64_t number)
@@ -68,6 +68,21 @@ static int64_t place_for(struct spooled *p)
 	return (int64_t)p->objects.count - 1;
 }
 
+/* A handle that is no more stays in the map, for 0. A long run would fill it with
+ * them: now and then it is made anew of those that live. */
+static void forget_dead(struct spooled *p)
+{
+	if (p->handles.count < DEAD_HANDLES + 2 * p->objects.count)
+		return;
+	map_done(&p->handles);
+	for (size_t i = 0; i < p->objects.count; i++) {
+		const struct spooled_object *object = &p->objects.at[i];
+
+		if (object->live)
+			map_put(&p->handles, key_of(object->handle, object->kind), i + 1);
+	}
+}
+
 static void forget(struct spooled *p, size_t place)
 {
 	struct spooled_object *object = &p->objects.at[place];
@@ -75,6 +90,7 @@ static void forget(struct spooled *p, size_t place)
 	map_put(&p->handles, key_of(object->handle, object->kind), 0);
 	*object = (struct spooled_object){ .next_free = p->free_object };
 	p->free_object = (uint32_t)place + 1;
+	forget_dead(p);
 }
 
 int spooled_object_slot(struct spooled *p, const struct segment_slot *slot)

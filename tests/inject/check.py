@@ -634,6 +634,7 @@ CASES = {
     "yields_register": yields("register"),
     "by_dlsym": same(host("by_dlsym"), lost=0),
     "other_tool": other_tool,
+    "kineto_in_process": same(host("torch"), lost=0, silent="another tool"),
     "calibrate": calibrates("trace-cost=300000", 200000, 3000000),
     "calibrate_free": calibrates("", -300000, 300000),
     "calibrate_short": same(host("one"), ("--calibrate",), says="can't be told: too few windows"),

@@ -55,7 +55,8 @@
 	X(exec_self)      \
 	X(steady)         \
 	X(steady_range)   \
-	X(by_dlsym)
+	X(by_dlsym)       \
+	X(torch)
 
 #define X(name) int host_##name(void);
 HOST_LIST(X)

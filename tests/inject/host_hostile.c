@@ -148,6 +148,19 @@ int host_secure(void)
 	return 0;
 }
 
+/* Has an entry for the driver in a library that is no tool, as PyTorch has; and finds
+ * no error of ours where it asks for its own. */
+int host_torch(void)
+{
+	void *library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_GLOBAL);
+
+	say("libtorch_cpu is %s\n", library ? "here" : "missing");
+	gpu_begin();
+	say("an error is %s\n", dlerror() ? "left" : "not left");
+	gpu_launches(50);
+	return 0;
+}
+
 /* Reaches CUPTI by dlsym: refused while sonde holds it, and none the worse. */
 int host_by_dlsym(void)
 {

@@ -239,6 +239,17 @@ static void thing(struct trace *trace, int64_t at_us, const char *word, unsigned
 	sink_mark(&trace->store->sink, &mark, NULL);
 }
 
+static void gone_elsewhere(struct trace *trace, int64_t at_us)
+{
+	struct mark mark = { .kind = MARK_CONTEXT_GONE,
+			     .lane = other(trace),
+			     .time_ns = at_us * 1000 + 500,
+			     .detail = session_detail(trace->store->session, "context=9;context=9",
+						      19) };
+
+	sink_mark(&trace->store->sink, &mark, NULL);
+}
+
 Test(leaks, events_and_graphs_are_told_apart_each_with_its_place)
 {
 	static const char *const words[] = { "event", "graph", "graph_exec" };
@@ -302,6 +313,43 @@ Test(leaks, a_context_takes_with_it_what_was_made_in_it_if_the_program_goes_on)
 		cr_assert_eq(event->leaked, goes_on ? 0 : STEPS - 3);
 		trace_done(&trace);
 	}
+}
+
+/* Looking through all that is held for each context that goes would take hours. */
+Test(leaks, many_contexts_go_while_much_is_held, .timeout = 60)
+{
+	enum { PAIRS = 150000 };
+	struct trace trace = recorded();
+	const struct object_fact *event;
+
+	for (unsigned i = 1; i <= PAIRS; i++) {
+		thing(&trace, i, "event", i, MARK_OBJECT_MADE, NULL);
+		gone_elsewhere(&trace, i);
+	}
+	steps(&trace, true);
+	event = &held_on(&trace, trace.device)->objects[HELD_EVENT];
+	cr_assert_eq(event->live, PAIRS);
+	trace_done(&trace);
+}
+
+/* What was given back and made again is in its context once. */
+Test(leaks, what_goes_with_its_context_can_be_made_again)
+{
+	struct trace trace = recorded();
+	const struct object_fact *event;
+
+	for (int round = 0; round < 3; round++) {
+		thing(&trace, round * 100 + 1, "event", 1, MARK_OBJECT_MADE, NULL);
+		thing(&trace, round * 100 + 2, "event", 1, MARK_OBJECT_GONE, NULL);
+		thing(&trace, round * 100 + 3, "event", 1, MARK_OBJECT_MADE, NULL);
+		thing(&trace, round * 100 + 4, "event", 2, MARK_OBJECT_MADE, NULL);
+		thing(&trace, round * 100 + 5, "context", 1, MARK_CONTEXT_GONE, NULL);
+	}
+	thing(&trace, 400, "event", 2, MARK_OBJECT_MADE, NULL);
+	steps(&trace, true);
+	event = &held_on(&trace, trace.device)->objects[HELD_EVENT];
+	cr_assert_eq(event->live, 1);
+	trace_done(&trace);
 }
 
 /* Plainly: an array of what is held by address. */
