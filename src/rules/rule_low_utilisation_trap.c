@@ -19,6 +19,8 @@ static const double POWER_SHARE = 0.6;
 static const double BUSY_SHARE = 0.9;
 static const double GRID_SHARE = 0.5;
 static const double SMALL_TIME_SHARE = 0.5;
+/* A shorter recording is a few launches, not a load. */
+static const int64_t SPAN_LEAST_NS = 1000000;
 
 static void advice(struct finding *finding)
 {
@@ -105,7 +107,7 @@ static void of_timeline(const struct facts *facts, const struct rule *rule,
 	double share;
 	int64_t sms;
 
-	if (!device->has_timeline || !facts->session ||
+	if (!device->has_timeline || !facts->session || device->span_ns < SPAN_LEAST_NS ||
 	    device->device >= facts->session->devices.count ||
 	    share_of(device->kernel_ns, device->span_ns) < BUSY_SHARE)
 		return;
