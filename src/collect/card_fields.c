@@ -50,7 +50,8 @@ static const struct field {
 
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
 
-_Static_assert((int)FIELD_COUNT <= 63 - (int)CARD_RINGS, "unanswered[1] has a bit for each");
+_Static_assert((int)FIELD_COUNT <= 62 - (int)CARD_PCIE - (int)CARD_RINGS,
+	       "unanswered[1] has a bit for each");
 
 static double field_value(const struct nvml_field *field)
 {

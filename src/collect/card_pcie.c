@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 
-enum { PCIE_BIT = 60 }; /* of unanswered[1], between fields and rings */
+enum { PCIE_BIT = 59 }; /* of unanswered[1], between fields and rings: rx, tx */
 
 static const double WRAP = 4294967296.0;
 static const int64_t MEASURE_EVERY_NS = INT64_C(10) * 1000000000;
@@ -123,9 +123,18 @@ static int ask(struct cards *cards, struct card *card, struct nvml_field answers
 	return NVML(&cards->nvml, nvmlDeviceGetFieldValues, card->device, CARD_PCIE, answers);
 }
 
+static bool is_refused_one(const struct card *card, int d)
+{
+	return card->unanswered[1] >> (PCIE_BIT + d) & 1;
+}
+
 static bool is_refused(const struct card *card)
 {
-	return card->unanswered[1] >> PCIE_BIT & 1;
+	for (int d = 0; d < CARD_PCIE; d++) {
+		if (!is_refused_one(card, d))
+			return false;
+	}
+	return true;
 }
 
 int card_pcie_join(const struct cards *cards, const struct card *card, uint32_t groups,
@@ -229,23 +238,36 @@ static void hold(const struct cards *cards, struct card *card)
 	}
 }
 
-static void put_both(struct cards *cards, struct card *card, int status,
+static void put_refused(struct cards *cards, struct card *card, int d, int status)
+{
+	enum metric total = directions[d].total, rate = directions[d].rate;
+
+	/* What was read before holds no longer. */
+	card->pcie[d].has_mean = false;
+	card_answer(cards, card, total, NVML_CALL_nvmlDeviceGetFieldValues, status, 0);
+	card->board.origin[rate] = card->why[total];
+	if (card_is_final(status))
+		card->unanswered[1] |= (uint64_t)1 << (PCIE_BIT + d);
+}
+
+/* `whole`: of the call. Each direction has a status of its own besides. */
+static void put_both(struct cards *cards, struct card *card, int whole,
 		     const struct nvml_field answers[CARD_PCIE], int64_t time_ns)
 {
 	for (int d = 0; d < CARD_PCIE; d++) {
-		enum metric total = directions[d].total, rate = directions[d].rate;
+		int status = whole ? whole : answers[d].status;
 
-		if (!status)
-			status = answers[d].status == NVML_INVALID ? NVML_NO_FUNCTION
-								   : answers[d].status;
-		if (!status) {
+		if (is_refused_one(card, d)) {
+			enum metric total = directions[d].total;
+
+			card->board.origin[total] = card->why[total];
+			card->board.origin[directions[d].rate] = card->why[total];
+		} else if (status) {
+			put_refused(cards, card, d,
+				    status == NVML_INVALID && !whole ? NVML_NO_FUNCTION : status);
+		} else {
 			put(cards, card, d, &answers[d], time_ns);
-			continue;
 		}
-		card_answer(cards, card, total, NVML_CALL_nvmlDeviceGetFieldValues, status, 0);
-		card->board.origin[rate] = card->why[total];
-		if (card_is_final(status))
-			card->unanswered[1] |= (uint64_t)1 << PCIE_BIT;
 	}
 }
 

@@ -20,6 +20,18 @@ void maps_done(struct maps *maps)
 	VEC_DONE(maps);
 }
 
+bool maps_same(const struct maps *a, const struct maps *b)
+{
+	for (size_t i = 0; i < a->count && i < b->count; i++) {
+		const struct mapping *x = &a->at[i], *y = &b->at[i];
+
+		if (x->start != y->start || x->end != y->end || x->base != y->base ||
+		    x->is_code != y->is_code || strcmp(x->path, y->path) != 0)
+			return false;
+	}
+	return a->count == b->count;
+}
+
 static void read_text(const char *root, int64_t pid, struct buf *out)
 {
 	struct buf path = { 0 };

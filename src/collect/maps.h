@@ -25,6 +25,7 @@ struct maps {
  * can't be read. */
 void maps_load(struct maps *maps, const char *root, int64_t pid);
 void maps_done(struct maps *maps);
+bool maps_same(const struct maps *a, const struct maps *b);
 
 /* NULL: nothing is mapped there. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -13,13 +14,21 @@ enum { NAMES_MAX = 65536, NAME_BYTES = 120 };
 /* Between two readings of the map; doubled each time that one brings nothing. */
 static const int64_t PAUSE_NS = 250000000;
 static const int64_t PAUSE_MAX_NS = 60000000000;
+/* A reading is followed by this many times its cost of rest: a map of 65,536 ranges takes long. */
+static const int64_t REST = 100;
+
+/* Callers are rubbish where code is built without frame pointers: what they ask for
+ * in vain must not delay the innermost function's. */
+enum asker { ASKER_INNERMOST, ASKER_CALLER, ASKER_COUNT };
 
 struct perf_stack {
 	const char *root;
 	int64_t pid;
 	struct symbols *symbols;
 	struct maps maps;
-	int64_t due_ns, pause_ns;
+	int64_t rested_ns;
+	int64_t due_ns[ASKER_COUNT], pause_ns[ASKER_COUNT];
+	char *later;      /* the name of a function whose table is not read yet */
 	struct map named; /* address -> index into names */
 	VEC(char *) names;
 };
@@ -31,7 +40,8 @@ struct perf_stack *perf_stack_new(const char *root, int64_t pid, struct symbols 
 	stack->root = root;
 	stack->pid = pid;
 	stack->symbols = symbols;
-	stack->pause_ns = PAUSE_NS;
+	for (int i = 0; i < ASKER_COUNT; i++)
+		stack->pause_ns[i] = PAUSE_NS;
 	return stack;
 }
 
@@ -49,6 +59,7 @@ void perf_stack_free(struct perf_stack *stack)
 		return;
 	forget(stack);
 	maps_done(&stack->maps);
+	free(stack->later);
 	free(stack);
 }
 
@@ -60,19 +71,35 @@ static const struct mapping *code_at(const struct perf_stack *stack, uint64_t ad
 	return code && code->is_code ? code : NULL;
 }
 
-static const struct mapping *code_find(struct perf_stack *stack, uint64_t address, int64_t now_ns)
+/* Names stay good as long as the map is the same. */
+static void reload(struct perf_stack *stack, int64_t now_ns)
+{
+	int64_t began_ns = clock_steady_ns();
+	struct maps fresh = { 0 };
+
+	maps_load(&fresh, stack->root, stack->pid);
+	if (maps_same(&fresh, &stack->maps)) {
+		maps_done(&fresh);
+	} else {
+		forget(stack);
+		maps_done(&stack->maps);
+		stack->maps = fresh;
+	}
+	stack->rested_ns = now_ns + (clock_steady_ns() - began_ns) * REST;
+}
+
+static const struct mapping *code_find(struct perf_stack *stack, uint64_t address, enum asker asker,
+				       int64_t now_ns)
 {
 	const struct mapping *code = code_at(stack, address);
+	int64_t *pause_ns = &stack->pause_ns[asker];
 
-	if (code || now_ns < stack->due_ns)
+	if (code || now_ns < stack->due_ns[asker] || now_ns < stack->rested_ns)
 		return code;
-	forget(stack);
-	maps_load(&stack->maps, stack->root, stack->pid);
+	reload(stack, now_ns);
 	code = code_at(stack, address);
-	stack->pause_ns = code                             ? PAUSE_NS
-			  : stack->pause_ns < PAUSE_MAX_NS ? stack->pause_ns * 2
-							   : PAUSE_MAX_NS;
-	stack->due_ns = now_ns + stack->pause_ns;
+	*pause_ns = code ? PAUSE_NS : *pause_ns < PAUSE_MAX_NS ? *pause_ns * 2 : PAUSE_MAX_NS;
+	stack->due_ns[asker] = now_ns + *pause_ns;
 	return code;
 }
 
@@ -108,10 +135,11 @@ static char *name_new(const struct perf_stack *stack, const struct mapping *code
 	return fit;
 }
 
-/* NULL: no code. */
-static const char *name_of(struct perf_stack *stack, uint64_t address, int64_t now_ns)
+/* NULL: no code. Valid until the next call. */
+static const char *name_of(struct perf_stack *stack, uint64_t address, enum asker asker,
+			   int64_t now_ns)
 {
-	const struct mapping *code = code_find(stack, address, now_ns);
+	const struct mapping *code = code_find(stack, address, asker, now_ns);
 	uint64_t *known;
 
 	if (!code)
@@ -119,6 +147,10 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, int64_t n
 	known = map_find(&stack->named, address);
 	if (known)
 		return stack->names.at[*known];
+	if (code->path[0] == '/' && !symbols_ready(stack->symbols, code->path, now_ns)) {
+		free(stack->later);
+		return stack->later = fit_name(strrchr(code->path, '/') + 1);
+	}
 	if (stack->names.count >= NAMES_MAX)
 		forget(stack);
 	map_put(&stack->named, address, stack->names.count);
@@ -130,7 +162,8 @@ void perf_stack_name(struct perf_stack *stack, const uint64_t *frame, size_t fra
 {
 	for (size_t i = 0; i < frames; i++) {
 		/* Return addresses lie behind the call, perhaps in the next function. */
-		const char *name = name_of(stack, frame[i] - (i > 0), now_ns);
+		const char *name = name_of(stack, frame[i] - (i > 0),
+					   i ? ASKER_CALLER : ASKER_INNERMOST, now_ns);
 
 		if (!name)
 			return;

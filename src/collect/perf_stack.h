@@ -5,7 +5,10 @@
  * lies in none of what is known, with growing pauses: code that a program makes
  * as it runs has no names. Call chains follow frame pointers; code that is built
  * without them breaks the chain or bends it, so it ends at the first address
- * that is no code. The innermost function does not depend on that.
+ * that is no code. The innermost function does not depend on that: the pauses
+ * of its readings are its own.
+ *
+ * Until the table of a file is read (symbols_ready), its functions go by the file's name.
  *
  * Not thread safe.
  */

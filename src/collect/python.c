@@ -43,8 +43,10 @@ static int refused(int code, struct err *err)
 			scope = 0;
 		(void)close(file);
 	}
-	if (scope >= '0' && scope <= '9')
-		return err_set(err, ERR_UNSUPPORTED, "process_vm_readv: %s (ptrace_scope is %c)",
+	/* With 0 something else forbids it: another user, a seccomp profile. */
+	if (code == EPERM && scope >= '1' && scope <= '9')
+		return err_set(err, ERR_UNSUPPORTED,
+			       "process_vm_readv: %s (kernel.yama.ptrace_scope is %c)",
 			       strerror(code), scope);
 	return err_set(err, ERR_UNSUPPORTED, "process_vm_readv: %s", strerror(code));
 }
@@ -52,12 +54,14 @@ static int refused(int code, struct err *err)
 enum { WANT_RUNTIME, WANT_VERSION, WANT_CODE, WANT_TEXT, WANT_BYTES, WANT_COUNT };
 
 /* The interpreter is in a library of its own or in the program, whatever that is
- * called. */
+ * called. Extension modules have "cpython" in their names, are many, and lie before the
+ * library, as they were mapped after it. */
 static bool is_candidate(const struct maps *maps, size_t i)
 {
+	static const char library[] = "/libpython";
 	const char *slash = strrchr(maps->at[i].path, '/');
 
-	return slash && (!i || strstr(slash, "python") != NULL);
+	return slash && (!i || !strncmp(slash, library, sizeof(library) - 1));
 }
 
 static bool find_places(const struct maps *maps, uint64_t ret_address[WANT_COUNT])
@@ -104,6 +108,10 @@ static int attach(struct python *python, const uint64_t address[WANT_COUNT], str
 	if (!address[WANT_VERSION] ||
 	    !remote_fetch(python->remote, address[WANT_VERSION], &version, sizeof(version)))
 		return err_set(err, ERR_UNSUPPORTED, "Python before 3.11");
+	if (python_layout_lacks_gil((uint32_t)version, runtime))
+		return err_set(err, ERR_UNSUPPORTED, "Python %u.%u without the GIL is not known",
+			       (unsigned int)version >> 24 & 255,
+			       (unsigned int)version >> 16 & 255);
 	if (!python_layout((uint32_t)version, runtime, &layout))
 		return err_set(err, ERR_UNSUPPORTED, "Python %u.%u.%u is not known",
 			       (unsigned int)version >> 24 & 255, (unsigned int)version >> 16 & 255,

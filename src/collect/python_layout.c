@@ -63,6 +63,7 @@ static const struct python_layout PYTHON_3_12 = {
 enum {
 	WORD_COOKIE = 0,
 	WORD_VERSION = 1,
+	WORD_NO_GIL = 2,
 	WORD_INTERPRETERS = 5,
 	WORD_INTERPRETER_NEXT = 8,
 	WORD_THREADS = 9,
@@ -100,12 +101,27 @@ static bool fits(const struct python_layout *layout)
 	       layout->first_line + 4 <= PYTHON_CODE_BYTES && layout->type + 8 <= PYTHON_CODE_BYTES;
 }
 
+/* False: there is no table of this version. */
+static bool read_table(uint32_t version, const void *runtime, uint64_t word[WORD_COUNT])
+{
+	memcpy(word, runtime, WORD_COUNT * sizeof(*word));
+	return version >> 16 == 0x030d && !memcmp(&word[WORD_COOKIE], "xdebugpy", 8) &&
+	       word[WORD_VERSION] == version;
+}
+
+/* The heads of its objects are others, and the state of a text has its bits elsewhere. */
+bool python_layout_lacks_gil(uint32_t version, const void *runtime)
+{
+	uint64_t word[WORD_COUNT];
+
+	return read_table(version, runtime, word) && word[WORD_NO_GIL];
+}
+
 static bool own_table(uint32_t version, const void *runtime, struct python_layout *ret_layout)
 {
 	uint64_t word[WORD_COUNT];
 
-	memcpy(word, runtime, sizeof(word));
-	if (memcmp(&word[WORD_COOKIE], "xdebugpy", 8) != 0 || word[WORD_VERSION] != version)
+	if (!read_table(version, runtime, word) || word[WORD_NO_GIL])
 		return false;
 	for (int i = WORD_VERSION + 1; i < WORD_COUNT; i++) {
 		if (word[i] > OFFSET_MAX)

@@ -40,3 +40,6 @@ enum {
 /* `version`: 0x030b07f0 is 3.11.7. `runtime`: the start of _PyRuntime. False: not known,
  * or the table there is not what it should be. */
 bool python_layout(uint32_t version, const void *runtime, struct python_layout *ret_layout);
+
+/* A 3.13 that was built without the global interpreter lock, which is not known. */
+bool python_layout_lacks_gil(uint32_t version, const void *runtime);

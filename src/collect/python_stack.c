@@ -16,6 +16,7 @@ enum {
 	PATH_CHARACTERS_MAX = 4096,
 	LINES_MAX = 65536, /* bytes of a location table */
 	CODES_MAX = 16384,
+	KEPT_BYTES_MAX = 16 << 20, /* of tables: beyond, all is read anew */
 };
 
 /* A code object as it was when it was first met. */
@@ -34,6 +35,7 @@ struct python_stack {
 	struct python_memory memory;
 	struct map known; /* address -> index into codes */
 	VEC(struct code) codes;
+	size_t kept_bytes; /* of the codes' tables */
 };
 
 struct python_stack *python_stack_new(const struct python_layout *layout,
@@ -61,6 +63,7 @@ static void forget(struct python_stack *stack)
 		code_done(&stack->codes.at[i]);
 	VEC_DONE(&stack->codes);
 	map_done(&stack->known);
+	stack->kept_bytes = 0;
 }
 
 void python_stack_free(struct python_stack *stack)
@@ -203,8 +206,41 @@ static void code_table(const struct python_stack *stack, struct code *code)
 	    bytes > LINES_MAX)
 		return;
 	code->table = mem_alloc(bytes);
+	code->table_bytes = bytes;
 	if (get(stack, code->lines + layout->bytes_at, code->table, bytes))
-		code->table_bytes = bytes;
+		return;
+	free(code->table);
+	code->table = NULL;
+	code->table_bytes = 0;
+}
+
+/* What was read of the object at `address`, in place of what was known of it. */
+static const struct code *keep(struct python_stack *stack, uint64_t address,
+			       const struct code *fresh)
+{
+	uint64_t *known;
+	struct code *code;
+
+	if (stack->codes.count >= CODES_MAX ||
+	    stack->kept_bytes + fresh->table_bytes > KEPT_BYTES_MAX)
+		forget(stack);
+	known = map_find(&stack->known, address);
+	if (known) {
+		code = &stack->codes.at[*known];
+		stack->kept_bytes -= code->table_bytes;
+		code_done(code);
+	} else {
+		map_put(&stack->known, address, stack->codes.count);
+		code = VEC_ADD(&stack->codes);
+	}
+	*code = *fresh;
+	stack->kept_bytes += fresh->table_bytes;
+	return code;
+}
+
+size_t python_stack_kept(const struct python_stack *stack)
+{
+	return stack->kept_bytes;
 }
 
 /* NULL: there is no code object. Valid until the next call. */
@@ -213,7 +249,8 @@ static const struct code *code_at(struct python_stack *stack, uint64_t address)
 	const struct python_layout *layout = &stack->layout;
 	unsigned char bytes[PYTHON_CODE_BYTES];
 	uint64_t *known = map_find(&stack->known, address);
-	struct code fresh = { 0 }, *code;
+	struct code fresh = { 0 };
+	const struct code *code;
 	size_t want = layout->bytecode < sizeof(bytes) ? layout->bytecode : sizeof(bytes);
 
 	memset(bytes, 0, sizeof(bytes));
@@ -231,16 +268,7 @@ static const struct code *code_at(struct python_stack *stack, uint64_t address)
 	if (!code_names(stack, &fresh))
 		return NULL;
 	code_table(stack, &fresh);
-	if (code) {
-		code_done(code);
-	} else {
-		if (stack->codes.count >= CODES_MAX)
-			forget(stack);
-		map_put(&stack->known, address, stack->codes.count);
-		code = VEC_ADD(&stack->codes);
-	}
-	*code = fresh;
-	return code;
+	return keep(stack, address, &fresh);
 }
 
 /* Six bits a byte, the seventh: more follow. */

@@ -48,3 +48,6 @@ uint64_t python_stack_thread(struct python_stack *stack, int64_t tid);
  * to that of `chain`. False: the state is not the thread's any more. */
 bool python_stack_look(struct python_stack *stack, uint64_t thread, int64_t tid, struct buf *leaf,
 		       struct buf *chain);
+
+/* Bytes of line tables that it holds, the process's to choose: 16 MiB at most. */
+size_t python_stack_kept(const struct python_stack *stack);

@@ -2,20 +2,24 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
 /* libstdc++'s, the same that binutils and gdb show: see ARCHITECTURE.md. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *ret_status);
 
-/* Larger tables are not read: a name is not worth that. */
-static const uint64_t TABLE_MAX = 256 << 20;
-enum { SECTIONS_MAX = 65536, SEGMENTS_MAX = 1024 };
+/* Larger tables are not read, nor more of them kept: a name is not worth that. The
+ * largest libraries of PyTorch and CUDA export some 200,000 functions. */
+static const uint64_t TABLE_MAX = 64 << 20;
+static const uint64_t KEPT_MAX = 256 << 20;
+enum { SECTIONS_MAX = 65536, SEGMENTS_MAX = 1024, MODULES_MAX = 1024 };
+/* A table read in time is followed by this many times what that took of rest. */
+static const int64_t REST = 20;
 /* Functions written in assembly can have no size: they are short. */
 static const uint64_t ASSEMBLY_BYTES = 4096;
 
@@ -31,6 +35,8 @@ struct module {
 
 struct symbols {
 	VEC(struct module) modules;
+	uint64_t kept_bytes;
+	int64_t due_ns;
 };
 
 struct symbols *symbols_new(void)
@@ -90,6 +96,7 @@ static bool load_table(int file, const Elf64_Shdr *table, const Elf64_Shdr *name
 			module->functions[kept++] = *symbol;
 	}
 	module->count = kept;
+	module->functions = mem_resize(module->functions, kept * sizeof(Elf64_Sym));
 	if (module->type == STT_FUNC)
 		qsort(module->functions, kept, sizeof(Elf64_Sym), by_address);
 	return kept > 0;
@@ -141,6 +148,7 @@ static void load(int file, struct module *module)
 			module->functions = NULL;
 			module->names = NULL;
 			module->count = 0;
+			module->names_bytes = 0;
 		}
 	}
 	free(sections);
@@ -156,26 +164,49 @@ static void load_path(struct module *module, const char *path)
 	close(file);
 }
 
-static struct module *module_of(struct symbols *symbols, const char *path)
+static struct module *module_find(struct symbols *symbols, const char *path)
 {
-	struct module *module;
-
 	for (size_t i = 0; i < symbols->modules.count; i++) {
 		if (!strcmp(symbols->modules.at[i].path, path))
 			return &symbols->modules.at[i];
 	}
+	return NULL;
+}
+
+/* NULL: there are too many. */
+static struct module *module_of(struct symbols *symbols, const char *path)
+{
+	struct module *module = module_find(symbols, path);
+
+	if (module || symbols->modules.count >= MODULES_MAX)
+		return module;
 	module = VEC_ADD(&symbols->modules);
 	module->path = mem_text(path);
 	module->type = STT_FUNC;
-	load_path(module, path);
+	if (symbols->kept_bytes < KEPT_MAX)
+		load_path(module, path);
+	symbols->kept_bytes += module->count * sizeof(Elf64_Sym) + module->names_bytes;
 	return module;
+}
+
+bool symbols_ready(struct symbols *symbols, const char *path, int64_t now_ns)
+{
+	int64_t began_ns = clock_steady_ns();
+
+	if (module_find(symbols, path) || symbols->modules.count >= MODULES_MAX)
+		return true;
+	if (now_ns < symbols->due_ns)
+		return false;
+	(void)module_of(symbols, path);
+	symbols->due_ns = now_ns + (clock_steady_ns() - began_ns) * REST;
+	return true;
 }
 
 const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset)
 {
 	struct module *module = module_of(symbols, path);
-	uint64_t address = module->base + offset;
-	size_t low = 0, high = module->count;
+	uint64_t address = module ? module->base + offset : 0;
+	size_t low = 0, high = module ? module->count : 0;
 	const Elf64_Sym *found;
 
 	while (low < high) {

@@ -1,12 +1,14 @@
 /*
  * symbols.h - names of functions in ELF files, for call stacks of programs that
  * are not ours. ELF-64 of this machine's byte order; .symtab where the file has
- * one, else .dynsym. Files are read, not mapped: they can change under us.
+ * one of at most 64 MiB, else .dynsym. Files are read, not mapped: they can change under us.
+ * What is read is kept, up to 256 MiB and 1,024 files; what comes then has no names.
  *
  * Not thread safe.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/own.h"
@@ -16,6 +18,10 @@ struct symbols;
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols);
 DEFINE_OWNED(symbols, symbols_free);
+
+/* For callers that must not stand still: whether the file's table was read, which this
+ * does if it is time to; after each, there is a rest of 20 times what it took. */
+bool symbols_ready(struct symbols *symbols, const char *path, int64_t now_ns);
 
 /* The function of the file `path` that `offset` (from where the file is loaded)
  * lies in, as the file writes it (mangled); NULL if none is known. Borrowed

@@ -118,3 +118,35 @@ Test(card_pcie, a_card_lost_between_two_rows_has_no_rate)
 	cr_assert_eq(rows.snapshot.boards.at[0].state, BOARD_LOST);
 	end(&rows);
 }
+
+Test(card_pcie, one_direction_that_is_refused_leaves_the_other)
+{
+	struct rows rows = { 0 };
+
+	start(&rows, "@h200.nvml\nfield 198 !3\nfield 197 5+1000000\n");
+	(void)next_rate(&rows, METRIC_pcie_tx_bytes_s);
+	(void)next_rate(&rows, METRIC_pcie_tx_bytes_s);
+	for (int i = 0; i < 6; i++) {
+		double rate = next_rate(&rows, METRIC_pcie_tx_bytes_s);
+
+		cr_assert_float_eq(rate, 1e6, 1e4, "row %d: %g", i, rate);
+		expect_none(&rows.snapshot.boards.at[0], METRIC_pcie_rx_bytes_s,
+			    i % 2 ? ORIGIN_NONE : ORIGIN_NOT_SUPPORTED);
+	}
+	end(&rows);
+}
+
+Test(card_pcie, no_mean_outlives_a_reading_that_failed)
+{
+	struct rows rows = { 0 };
+
+	start(&rows, "@h200.nvml\nfield 198 5+2000000\nfield 197 5+1000000\n");
+	for (int i = 0; i < 4; i++)
+		(void)next_rate(&rows, METRIC_pcie_rx_bytes_s);
+	/* 999: nobody knows why. */
+	world_set(&rows.world, "@h200.nvml\nfield 198 !999\nfield 197 5+1000000\n");
+	(void)next_rate(&rows, METRIC_pcie_rx_bytes_s);
+	for (int i = 0; i < 4; i++)
+		cr_assert_lt(next_rate(&rows, METRIC_pcie_rx_bytes_s), 0, "row %d", i);
+	end(&rows);
+}

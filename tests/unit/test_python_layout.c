@@ -116,6 +116,12 @@ Test(python_layout, versions_that_are_not_known_are_refused)
 	cr_assert_not(python_layout(version, runtime, &layout), "the table is of another version");
 	memcpy(runtime + 8, &version, sizeof(version));
 	cr_assert(python_layout(version, runtime, &layout));
+	cr_assert_not(python_layout_lacks_gil(version, runtime));
+	runtime[16] = 1;
+	cr_assert_not(python_layout(version, runtime, &layout), "free-threaded");
+	cr_assert(python_layout_lacks_gil(version, runtime));
+	cr_assert_not(python_layout_lacks_gil(0x030c01f0, runtime), "it has no table");
+	runtime[16] = 0;
 	memset(runtime + 40, 0x7f, 8);
 	cr_assert_not(python_layout(version, runtime, &layout), "an offset beyond reason");
 	memset(runtime + 40, 0, 8);

@@ -154,3 +154,36 @@ Test(python_stack, rubbish_is_harmless)
 		python_stack_free(stack);
 	}
 }
+
+/* Whatever the address: the same code object, with the longest table there may be. */
+static bool endless_read(void *from, uint64_t address, void *to, size_t bytes)
+{
+	if (address < IMAGE_BASE || address - IMAGE_BASE < IMAGE_BYTES)
+		return image_read(from, address, to, bytes);
+	return image_read(from, IMAGE_BASE + AT_CODES, to, bytes < 256 ? bytes : 256);
+}
+
+Test(python_stack, what_it_keeps_of_a_process_has_a_limit)
+{
+	struct python_memory memory = { .read = endless_read, .from = &image };
+	struct python_layout layout;
+	struct python_stack *stack = stack_new(0x030c01f0, &layout);
+	struct buf chain = { 0 };
+	size_t most = 0;
+
+	python_stack_free(stack);
+	stack = python_stack_new(&layout, &IMAGE_PLACES, &memory);
+	image_put(&image, AT_TABLES + layout.bytes_length, 3000);
+	for (uint64_t i = 0; i < 8000; i++) {
+		image_put(&image, AT_FRAMES + layout.code, IMAGE_BASE + 0x100000 + i * 0x1000);
+		image_put(&image, AT_FRAMES + layout.instruction,
+			  IMAGE_BASE + 0x100000 + i * 0x1000 + layout.bytecode);
+		(void)look(stack, 42, &chain);
+		cr_assert(!strncmp(chain.at, "collate data.py", 15), "%s", chain.at);
+		most = python_stack_kept(stack) > most ? python_stack_kept(stack) : most;
+	}
+	cr_assert_gt(most, (size_t)15 << 20);
+	cr_assert_leq(most, (size_t)16 << 20);
+	buf_done(&chain);
+	python_stack_free(stack);
+}

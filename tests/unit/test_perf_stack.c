@@ -1,0 +1,122 @@
+/* Names of addresses in a process whose map an invented /proc shows. */
+#include "collect/perf_stack.h"
+
+#include "proc_tree.h"
+
+static const int64_t MS = 1000000;
+static const uint64_t EARLY = 0x555500000100, LATE = 0x7f0000000100, NOWHERE = 0x1234567;
+
+struct rig {
+	struct proc_tree tree;
+	struct symbols *symbols;
+	struct perf_stack *stack;
+	struct buf leaf, chain;
+};
+
+static void put_maps(struct rig *rig, const char *more)
+{
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "555500000000-555500100000 r-xp 00000000 08:01 1   %s/bin/early\n%s%s%s",
+		       rig->tree.root,
+		       more ? "7f0000000000-7f0000100000 r-xp 00000000 08:01 2   " : "",
+		       more ? rig->tree.root : "", more ? more : "");
+	tree_file(&rig->tree, "proc/77/maps", text);
+}
+
+static void start(struct rig *rig)
+{
+	tree_make(&rig->tree);
+	put_maps(rig, NULL);
+	rig->symbols = symbols_new();
+	rig->stack = perf_stack_new(rig->tree.root, 77, rig->symbols);
+}
+
+static void end(struct rig *rig)
+{
+	perf_stack_free(rig->stack);
+	symbols_free(rig->symbols);
+	buf_done(&rig->leaf);
+	buf_done(&rig->chain);
+	tree_remove(&rig->tree);
+}
+
+static const char *chain(struct rig *rig, uint64_t innermost, uint64_t caller, int64_t now_ns)
+{
+	uint64_t frames[2] = { innermost, caller };
+
+	buf_clear(&rig->leaf);
+	buf_clear(&rig->chain);
+	buf_text(&rig->chain, "");
+	perf_stack_name(rig->stack, frames, caller ? 2 : 1, now_ns, &rig->leaf, &rig->chain);
+	return rig->chain.at;
+}
+
+Test(perf_stack, rubbish_callers_do_not_delay_the_naming_of_new_code)
+{
+	struct rig rig = { 0 };
+	int64_t now = 0;
+
+	start(&rig);
+	for (; now < 33000 * MS; now += 10 * MS)
+		cr_assert_str_eq(chain(&rig, EARLY, NOWHERE, now), "early");
+	put_maps(&rig, "/lib/late.so");
+	/* The second: the first may fall into the rest after a reading. */
+	now += 1000 * MS;
+	cr_assert_str_eq(chain(&rig, LATE, 0, now), "late.so");
+	end(&rig);
+}
+
+Test(perf_stack, a_caller_in_new_code_is_named_too)
+{
+	struct rig rig = { 0 };
+
+	start(&rig);
+	cr_assert_str_eq(chain(&rig, EARLY, 0, 1), "early");
+	put_maps(&rig, "/lib/late.so");
+	cr_assert_str_eq(chain(&rig, EARLY, LATE, 60000 * MS), "early < late.so");
+	end(&rig);
+}
+
+Test(perf_stack, what_lies_elsewhere_now_is_named_anew)
+{
+	struct rig rig = { 0 };
+
+	start(&rig);
+	put_maps(&rig, "/lib/one.so");
+	cr_assert_str_eq(chain(&rig, LATE, 0, 1), "one.so");
+	put_maps(&rig, "/lib/two.so");
+	cr_assert_str_eq(chain(&rig, NOWHERE, 0, 60000 * MS), "");
+	cr_assert_str_eq(chain(&rig, LATE, 0, 120000 * MS), "two.so");
+	end(&rig);
+}
+
+int a_function_of_this_test(int n);
+
+__attribute__((noinline)) int a_function_of_this_test(int n)
+{
+	return n + (int)getpid();
+}
+
+/* Tables are read one at a time: until it is its turn a function goes by its file. */
+Test(perf_stack, tables_are_read_with_rests_between_them)
+{
+	struct symbols *symbols = symbols_new();
+	struct perf_stack *stack = perf_stack_new("", getpid(), symbols);
+	uint64_t here = (uint64_t)(uintptr_t)&a_function_of_this_test;
+	struct buf leaf = { 0 }, chain = { 0 };
+
+	cr_assert(symbols_ready(symbols, "/usr/bin/env", 1));
+	cr_assert_not(symbols_ready(symbols, "/no/such/file", 1));
+	cr_assert(symbols_ready(symbols, "/usr/bin/env", 1), "known");
+	perf_stack_name(stack, &here, 1, 1, &leaf, &chain);
+	cr_assert_str_eq(leaf.at, "test_perf_stack");
+	buf_clear(&leaf);
+	perf_stack_name(stack, &here, 1, 3600000 * MS, &leaf, &chain);
+	cr_assert_str_eq(leaf.at, "a_function_of_this_test");
+	buf_done(&leaf);
+	buf_done(&chain);
+	perf_stack_free(stack);
+	symbols_free(symbols);
+}
