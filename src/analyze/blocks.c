@@ -55,6 +55,11 @@ struct gone {
 	uint32_t source, context;
 };
 
+/* Steps of one source: how many, and the place of its first among all. */
+struct own_steps {
+	size_t count, first;
+};
+
 /* How much was held of a place over time. */
 struct levels {
 	VEC(struct tl_level) at;
@@ -73,6 +78,7 @@ struct blocks {
 	struct memory_fact *memory; /* by place */
 	int64_t *level;             /* by place */
 	struct levels *levels;      /* by place */
+	struct own_steps *own;      /* by source */
 	uint32_t host;              /* the place that is the host */
 };
 
@@ -338,10 +344,29 @@ static void take_event(struct blocks *blocks, const struct held_event *event)
 	holder->site = event->site;
 }
 
-/* The step that a time lies in, 0 for none; steps are in order of start, those of
- * several processes side by side. */
-static int64_t step_at(const struct step_facts *steps, uint32_t source, int64_t time)
+/* Each process has its own steps and its own first one. */
+static void find_own_steps(struct blocks *blocks)
 {
+	const struct step_facts *steps = &blocks->facts->steps;
+	size_t sources = blocks->timeline->session->sources.count;
+
+	blocks->own = mem_zero((sources + 1) * sizeof(*blocks->own));
+	for (size_t i = 0; i < steps->step.count; i++) {
+		struct own_steps *own;
+
+		if (steps->step.at[i].source >= sources)
+			continue;
+		own = &blocks->own[steps->step.at[i].source];
+		if (!own->count++)
+			own->first = i;
+	}
+}
+
+/* The step that a time lies in, 0 for none and for the first; steps are in order of
+ * start, those of several processes side by side. */
+static int64_t step_at(const struct blocks *blocks, uint32_t source, int64_t time)
+{
+	const struct step_facts *steps = &blocks->facts->steps;
 	enum { BESIDE = 64 };
 	size_t low = 0, high = steps->step.count;
 
@@ -355,20 +380,26 @@ static int64_t step_at(const struct step_facts *steps, uint32_t source, int64_t 
 	}
 	for (size_t i = low; i > 1 && i + BESIDE > low; i--)
 		if (steps->step.at[i - 1].source == source && steps->step.at[i - 1].end_ns > time)
-			return (int64_t)i - 1;
+			return i - 1 == blocks->own[source].first ? 0 : (int64_t)i - 1;
 	return 0;
+}
+
+/* Enough to tell what comes again. */
+static bool has_steps(const struct blocks *blocks, uint32_t source)
+{
+	return source < blocks->timeline->session->sources.count &&
+	       blocks->own[source].count > (size_t)LEAK_SPREAD;
 }
 
 /* The step, or part of the device's span, in which a time lies, from 1 on; 0: none,
  * or the first step, which is like no other. */
 static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64_t time)
 {
-	const struct step_facts *steps = &blocks->facts->steps;
 	int64_t from = INT64_MAX, to = INT64_MIN;
 	const struct timeline *timeline = blocks->timeline;
 
-	if (steps->step.count > (size_t)LEAK_SPREAD)
-		return step_at(steps, source, time);
+	if (has_steps(blocks, source))
+		return step_at(blocks, source, time);
 	for (size_t i = 0; i < blocks->facts->devices.count; i++) {
 		const struct device_fact *device = &blocks->facts->devices.at[i];
 		struct judged judged = device_judged(device);
@@ -386,7 +417,7 @@ static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64
 }
 
 struct left {
-	uint32_t place;
+	uint32_t place, source;
 	uint8_t kind;
 	uint32_t site;
 	int64_t bytes, when;
@@ -481,20 +512,24 @@ static int by_bytes(const void *a, const void *b)
 /* What one site holds at the end, and what of it steps but the first left. */
 static struct site_fact site_of(const struct blocks *blocks, const struct left *left, size_t count)
 {
-	const struct step_facts *steps = &blocks->facts->steps;
 	struct site_fact site = { .site = left->site, .growth_bytes_per_step = NAN };
-	int64_t last = 0, spread = 0, of_steps = 0;
+	int64_t last = 0, spread = 0;
+	double growth = 0;
+	bool by_steps = false;
 
 	for (size_t i = 0; i < count; i++) {
 		site.count++;
 		site.bytes = capped_add(site.bytes, left[i].bytes);
-		if (left[i].when)
-			of_steps = capped_add(of_steps, left[i].bytes);
+		if (left[i].when && has_steps(blocks, left[i].source)) {
+			by_steps = true;
+			growth += (double)left[i].bytes /
+				  (double)(blocks->own[left[i].source].count - 1);
+		}
 		spread += left[i].when != last;
 		last = left[i].when;
 	}
-	if (spread >= LEAK_SPREAD && steps->step.count > (size_t)LEAK_SPREAD)
-		site.growth_bytes_per_step = (double)of_steps / (double)(steps->step.count - 1);
+	if (spread >= LEAK_SPREAD && by_steps)
+		site.growth_bytes_per_step = growth;
 	return site;
 }
 
@@ -508,6 +543,7 @@ static void find_sites(struct blocks *blocks)
 		if (holder->held && holder->kind == BLOCK)
 			*VEC_ADD(&left) =
 				(struct left){ .place = holder->place,
+					       .source = holder->source,
 					       .site = holder->site,
 					       .bytes = holder->bytes,
 					       .when = place_in_time(blocks, holder->source,
@@ -555,6 +591,7 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 		qsort(blocks.events.at, blocks.events.count, sizeof(*blocks.events.at), by_time);
 	for (size_t i = 0; i < blocks.events.count; i++)
 		take_event(&blocks, &blocks.events.at[i]);
+	find_own_steps(&blocks);
 	find_leaks(&blocks);
 	find_sites(&blocks);
 	for (uint32_t i = 0; i <= count; i++) {
@@ -565,6 +602,7 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 		memory->growth_bytes_per_step =
 			step_growth(blocks.levels[i].at.at, blocks.levels[i].at.count,
 				    &facts->steps, blocks.levels[i].source);
+		memory->steps = steps_of(&facts->steps, blocks.levels[i].source);
 		VEC_DONE(&blocks.levels[i].at);
 		if (memory->sites.count)
 			qsort(memory->sites.at, memory->sites.count, sizeof(*memory->sites.at),
@@ -581,5 +619,6 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	free(blocks.memory);
 	free(blocks.level);
 	free(blocks.levels);
+	free(blocks.own);
 	return ret;
 }

@@ -88,6 +88,15 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 		fact->system.ledger.row[i].mhz_lost = NAN;
 }
 
+size_t steps_of(const struct step_facts *steps, uint32_t source)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < steps->step.count; i++)
+		count += steps->step.at[i].source == source;
+	return count;
+}
+
 struct judged device_judged(const struct device_fact *device)
 {
 	const struct steady_fact *steady = &device->steady;

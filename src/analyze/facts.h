@@ -487,6 +487,9 @@ struct step_facts {
 	VEC(struct step) step;
 };
 
+/* Those of one source: several processes have each their own. */
+size_t steps_of(const struct step_facts *steps, uint32_t source);
+
 /* Blocks of one size, obtained again and again and never given back. */
 struct leak_fact {
 	int64_t block_bytes, count;
@@ -514,6 +517,7 @@ struct memory_fact {
 	int64_t peak_bytes, live_bytes, reserved_peak_bytes; /* FACT_UNKNOWN */
 	int64_t alloc_count, free_count;
 	double growth_bytes_per_step; /* NAN */
+	size_t steps;                 /* of the process that this is told of */
 	VEC(struct leak_fact) leaks;  /* largest blocks first */
 	VEC(struct site_fact) sites;  /* most bytes first */
 	struct object_fact objects[HELD_KINDS];

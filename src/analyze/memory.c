@@ -155,6 +155,7 @@ int memory_facts(struct timeline *timeline, struct store *store, struct facts *f
 		}
 		history->fact.growth_bytes_per_step = step_growth(
 			history->levels.at, history->levels.count, &facts->steps, history->source);
+		history->fact.steps = steps_of(&facts->steps, history->source);
 		if (history->fact.alloc_count + history->fact.free_count)
 			*VEC_ADD(&facts->memory) = history->fact;
 		VEC_DONE(&history->levels);

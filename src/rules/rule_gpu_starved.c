@@ -54,16 +54,6 @@ static struct starved starved_of(const struct device_fact *device)
 	return starved;
 }
 
-/* Steps of one process, where several were recorded: those of the first. */
-static double steps_each(const struct facts *facts)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < facts->steps.step.count; i++)
-		count += facts->steps.step.at[i].source == facts->steps.step.at[0].source;
-	return (double)count;
-}
-
 /* A range that is as long as a step and longer says nothing of what is done in it. */
 static bool names_work(const struct facts *facts, const struct during *during)
 {
@@ -87,11 +77,14 @@ static bool likely_loading(const struct facts *facts, const struct starved *star
 	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
 	const struct during *other = starved->other;
 	bool named = other && names_work(facts, other);
+	const struct step_facts *steps = &facts->steps;
+	double steps_each =
+		steps->step.count ? (double)steps_of(steps, steps->step.at[0].source) : 0;
 
 	return share_of(idle->upload_ns, idle->ns) >= LOADER_PART &&
 	       share_of(idle->upload_ns, starved->judged.span_ns) >= LOADER_SHARE &&
-	       idle->upload_count >= UPLOADS_LEAST && facts->steps.step.count &&
-	       (double)idle->upload_count >= UPLOADS_A_STEP * steps_each(facts) &&
+	       idle->upload_count >= UPLOADS_LEAST && steps->step.count &&
+	       (double)idle->upload_count >= UPLOADS_A_STEP * steps_each &&
 	       !(named && share_of(other->ns, idle->ns) >= LOADER_PART);
 }
 

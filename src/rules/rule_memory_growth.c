@@ -98,15 +98,14 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 	struct unit_text bytes;
 	const char *where;
 
-	if (facts->steps.step.count < STEPS_LEAST) {
+	if (memory->steps < STEPS_LEAST) {
 		findings_abstain(findings, rule,
 				 ngettext("%s: allocations grow from step to step, but %zu step is "
 					  "too few to call it a leak (%zu are needed)",
 					  "%s: allocations grow from step to step, but %zu steps "
 					  "are too few to call it a leak (%zu are needed)",
-					  facts->steps.step.count),
-				 where_of(facts, memory, findings), facts->steps.step.count,
-				 STEPS_LEAST);
+					  memory->steps),
+				 where_of(facts, memory, findings), memory->steps, STEPS_LEAST);
 		return;
 	}
 	finding = finding_add(findings, rule, SEVERITY_WARN);
@@ -118,8 +117,7 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 					"over %zu steps.")
 				    : _("What the framework has allocated on %s grows by %s in "
 					"each step, over %zu steps."),
-		where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)),
-		facts->steps.step.count);
+		where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)), memory->steps);
 	finding_evidence(finding, "growth_bytes_per_step", memory->growth_bytes_per_step, "B",
 			 where);
 	advice(finding);

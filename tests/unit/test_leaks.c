@@ -143,6 +143,42 @@ Test(leaks, sites_tell_what_is_held_and_what_steps_leave)
 	trace_done(&trace);
 }
 
+Test(leaks, each_rank_grows_by_its_own_steps)
+{
+	struct trace trace = recorded();
+	struct session *session = trace.store->session;
+	uint32_t devices[4];
+
+	for (int rank = 0; rank < 4; rank++) {
+		if (rank) {
+			struct device device = { .scope = DEVICE_OF_SOURCE };
+			char label[32];
+
+			(void)snprintf(label, sizeof(label), "invented (pid %d)", 100 + rank);
+			trace.source = session_source(session, "cuda", label);
+			device.source = trace.source;
+			trace.device = session_device(session, &device);
+			trace.process = session_process(session, trace.source, 100 + rank);
+		}
+		devices[rank] = trace.device;
+		for (int i = 0; i < STEPS; i++)
+			block(&trace, i * STEP_US + 500, 0, 0x100000 * (uint64_t)(i + 1), 8 << 20);
+		steps(&trace, false);
+		for (int i = 0; i < STEPS; i++)
+			trace_range(&trace, 1, RANGE_STEP, "step", i * STEP_US,
+				    i * STEP_US + STEP_US - 10);
+	}
+	for (int rank = 0; rank < 4; rank++) {
+		const struct memory_fact *memory = held_on(&trace, devices[rank]);
+
+		cr_assert_eq(memory->sites.count, 1);
+		cr_assert_float_eq(memory->sites.at[0].growth_bytes_per_step, 8 << 20, 1);
+		cr_assert_float_eq(memory->growth_bytes_per_step, 8 << 20, 1);
+		cr_assert_eq(memory->steps, STEPS);
+	}
+	trace_done(&trace);
+}
+
 Test(leaks, what_is_given_back_is_none)
 {
 	struct trace trace = recorded();
