@@ -288,10 +288,13 @@ static void build_index(struct sql_table *table)
 static void show_posting(struct sql_table *table, struct sql_cursor *cursor)
 {
 	for (;; cursor->posting++) {
-		const struct posting *posting = &table->index.at[cursor->posting];
+		const struct posting *posting;
 
-		cursor->end = cursor->posting >= table->index.count ||
-			      posting->correlation != cursor->correlation;
+		cursor->end = cursor->posting >= table->index.count;
+		if (cursor->end)
+			return;
+		posting = &table->index.at[cursor->posting];
+		cursor->end = posting->correlation != cursor->correlation;
 		if (cursor->end)
 			return;
 		cursor->head = posting->head;
