@@ -93,8 +93,9 @@ struct idle_fact {
 	board;                           /* faults and changes of the clock in the longest gap, in
 					    facts' arena */
 	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
-	uint32_t thread_state;           /* string: what the launching thread was at in most looks
-					    that fell into it; 0: too few looks, or none stands out */
+	const char *thread_state;        /* of the session: what the launching thread was at in most
+					    looks that fell into it, "waiting" for several ways of
+					    it; NULL: too few looks, or none stands out */
 	int64_t thread_looks, thread_state_looks; /* in all; of them in that state */
 	int64_t thread_ns, thread_state_ns;       /* instead of looks, where context switches were
 						     recorded: known time in all; of it in that

@@ -19,17 +19,24 @@ static const double LANE_GBPS[] = { NAN,
 				    32.0 / 8 * 128 / 130,
 				    64.0 / 8 * 242 / 256 };
 
-/* Of the fastest state that was seen: an idle link is slow to save power. */
+/* The highest that was seen, if no more is possible; else NAN. */
+static double at_its_most(const struct metric_stats *seen, const struct metric_stats *most)
+{
+	return seen->count && most->count && seen->max >= most->max ? seen->max : NAN;
+}
+
+/* Of the fastest state that card and slot have, where samples show that the link gets
+ * there: an idle link is slow to save power, and samples may have caught it at rest. */
 static double link_gbps(const struct device_fact *fact)
 {
-	const struct metric_stats *gen = &fact->system.metric[METRIC_pcie_gen];
-	const struct metric_stats *width = &fact->system.metric[METRIC_pcie_width];
+	const struct metric_stats *metric = fact->system.metric;
+	double gen = at_its_most(&metric[METRIC_pcie_gen], &metric[METRIC_pcie_gen_max]);
+	double width = at_its_most(&metric[METRIC_pcie_width], &metric[METRIC_pcie_width_max]);
 	size_t known = sizeof(LANE_GBPS) / sizeof(*LANE_GBPS);
 
-	if (!fact->has_system || !gen->count || !width->count || !(gen->max >= 1) ||
-	    !(gen->max < (double)known) || !(width->max >= 1))
+	if (!fact->has_system || !(gen >= 1) || !(gen < (double)known) || !(width >= 1))
 		return NAN;
-	return LANE_GBPS[(size_t)gen->max] * width->max;
+	return LANE_GBPS[(size_t)gen] * width;
 }
 
 void link_facts(struct facts *facts)
@@ -41,7 +48,7 @@ void link_facts(struct facts *facts)
 		    copy->device >= facts->devices.count)
 			continue;
 		copy->link_peak_gbps = link_gbps(&facts->devices.at[copy->device]);
-		/* Faster than all that was seen of the link: it was never seen awake. */
+		/* Faster than the link: then what was said of it is wrong. */
 		if (copy->gbps > copy->link_peak_gbps)
 			copy->link_peak_gbps = NAN;
 	}

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* Of fewer looks the most frequent state is chance: with 8, a state that is seen in
  * at least half of them holds a sixth of the time or more with 95 % certainty
  * (4 of 8, one-sided Clopper-Pearson bound 0.19). */
@@ -163,7 +165,7 @@ static int64_t function_count(const struct look_counts *counts, const struct ses
 
 		if (seen->kind == of->kind && function_length(other) == len &&
 		    !memcmp(other, name, len))
-			sum += seen->count;
+			sum = capped_add(sum, seen->count);
 	}
 	return sum;
 }
@@ -191,23 +193,45 @@ static const struct look_count *most_of(const struct look_counts *counts,
 		}
 	}
 	*ret_count = most_count;
-	return most && 2 * most_count >= counts->all[kind] ? most : NULL;
+	return most && most_count >= counts->all[kind] - most_count ? most : NULL;
+}
+
+/* The state that holds for half and more; where waits for several things, or for what
+ * was not asked, do so together, that it waits. NULL: none does. */
+static const char *state_of(const struct look_counts *counts, const struct session *session,
+			    enum look_kind kind, int64_t *ret_count)
+{
+	static const char waiting[] = "waiting";
+	const struct look_count *most = most_of(counts, session, kind, ret_count);
+	int64_t waits = 0;
+
+	if (most)
+		return session_text(session, most->name);
+	for (size_t i = 0; i < counts->seen.count; i++) {
+		const struct look_count *seen = &counts->seen.at[i];
+
+		if (seen->kind == kind &&
+		    str_starts(str_of(session_text(session, seen->name)), waiting))
+			waits = capped_add(waits, seen->count);
+	}
+	*ret_count = waits;
+	return waits && waits >= counts->all[kind] - waits ? waiting : NULL;
 }
 
 static void tell_states(const struct look_counts *counts, const struct session *session,
 			struct idle_fact *idle)
 {
 	int64_t ns, looks;
-	const struct look_count *exact = most_of(counts, session, LOOK_EXACT, &ns);
-	const struct look_count *look = most_of(counts, session, LOOK_STATE, &looks);
+	const char *exact = state_of(counts, session, LOOK_EXACT, &ns);
+	const char *look = state_of(counts, session, LOOK_STATE, &looks);
 
 	/* A minor part of the time says nothing of the whole. */
 	if (exact && counts->all[LOOK_EXACT] >= idle->ns / 2) {
-		idle->thread_state = exact->name;
+		idle->thread_state = exact;
 		idle->thread_ns = counts->all[LOOK_EXACT];
 		idle->thread_state_ns = ns;
 	} else if (look && counts->all[LOOK_STATE] >= LOOKS_LEAST) {
-		idle->thread_state = look->name;
+		idle->thread_state = look;
 		idle->thread_looks = counts->all[LOOK_STATE];
 		idle->thread_state_looks = looks;
 	}

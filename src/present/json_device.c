@@ -150,7 +150,7 @@ static const char *activity_name(enum activity_kind kind)
 static void put_thread(const struct facts *facts, const struct idle_fact *idle, struct json *json)
 {
 	if (idle->thread_state) {
-		put_string(json, "thread_state", facts->session, idle->thread_state);
+		json_text(json, "thread_state", idle->thread_state);
 		if (idle->thread_ns) {
 			json_i64(json, "thread_ns", idle->thread_ns);
 			json_i64(json, "thread_state_ns", idle->thread_state_ns);

@@ -134,7 +134,7 @@ static const char *bound_cell(struct page *page, const struct group *group)
 	return bound;
 }
 
-/* "long_scoreboard 50 % of 1,204"; "- of 12" where none is named. */
+/* "long_scoreboard 50 % of 1,204"; "none of 12" where none is named. */
 static const char *stall_cell(struct page *page, const struct group *group)
 {
 	struct unit_text share, count;
@@ -143,7 +143,7 @@ static const char *stall_cell(struct page *page, const struct group *group)
 		return NULL;
 	(void)units_count(&count, group->pc_samples);
 	if (!group->stall)
-		return page_printf(page, _("- of %s"), count.at);
+		return page_printf(page, _("none of %s"), count.at);
 	return page_printf(
 		page, _("%s %s of %s"), group->stall,
 		units_share(&share, (double)group->stall_samples / (double)group->pc_samples),

@@ -108,7 +108,13 @@ static const char *activity_label(enum activity_kind kind)
 	return _(label[kind]);
 }
 
-enum { DURING_SHOWN = 3, DURING_INDENT = 4, DURING_NS = 10, RANGE_LEAST = 12 };
+enum {
+	DURING_SHOWN = 3,
+	DURING_INDENT = 4,
+	DURING_NS = 10,
+	SEEN_INDENT = DURING_INDENT + DURING_NS + 2,
+	RANGE_LEAST = 12
+};
 
 /* The name, and the range round it where both have room. */
 static void print_named(struct page *page, const char *name, const char *range, int room)
@@ -148,11 +154,25 @@ static void print_during(struct page *page, const struct facts *facts, const str
 	}
 }
 
-static void print_seen(struct page *page, const char *line)
+enum seen_as { SEEN_TEXT, SEEN_NAME };
+
+/* "              in Python: collate data.py:41, in 41 of 50 looks": the name gives way, so
+ * that how often it was seen stays on the page. */
+static void print_seen(struct page *page, const char *what, enum seen_as as, const char *name,
+		       const char *tail)
 {
-	page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS + 2);
-	page_ink(page, INK_DIM, line);
-	page_blank(page);
+	int room = page->columns - SEEN_INDENT - present_width(what) - present_width(tail);
+
+	room = room < RANGE_LEAST ? RANGE_LEAST : room;
+	name = as == SEEN_NAME ? page_name(page, name, room) : page_shorten(page, name, room);
+	page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM,
+		  page_printf(page, "%s%s%s", what, name, tail));
+}
+
+static const char *looks_text(struct page *page, int64_t part, int64_t all)
+{
+	/* behind "in Python: collate data.py:41": 41, 50 */
+	return page_printf(page, _(", in %lld of %lld looks"), (long long)part, (long long)all);
 }
 
 /* "              its thread: waiting: futex, in 41 of 50 looks". */
@@ -160,31 +180,25 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 {
 	struct unit_text ns, all;
 
-	if (idle->thread_state && idle->thread_ns) {
-		/* "waiting: futex", "1.2 s", "1.4 s" */
-		print_seen(page, page_printf(page, _("its thread: %s, %s of %s"),
-					     text_string(page, facts, idle->thread_state),
-					     units_ns(&ns, idle->thread_state_ns),
-					     units_ns(&all, idle->thread_ns)));
-	} else if (idle->thread_state) {
-		/* "waiting: futex", 41, 50 */
-		print_seen(page, page_printf(page, _("its thread: %s, in %lld of %lld looks"),
-					     text_string(page, facts, idle->thread_state),
-					     (long long)idle->thread_state_looks,
-					     (long long)idle->thread_looks));
-	}
-	if (idle->python) /* "collate data.py:41", 41, 50 */
-		print_seen(page, page_printf(page, _("in Python: %s, in %lld of %lld looks"),
-					     text_string(page, facts, idle->python),
-					     (long long)idle->python_function_looks,
-					     (long long)idle->python_looks));
+	if (idle->thread_state)
+		print_seen(page, _("its thread: "), SEEN_TEXT, idle->thread_state,
+			   idle->thread_ns ? page_printf(page, _(", %s of %s"),
+							 units_ns(&ns, idle->thread_state_ns),
+							 units_ns(&all, idle->thread_ns))
+					   : looks_text(page, idle->thread_state_looks,
+							idle->thread_looks));
+	if (idle->python)
+		print_seen(page, _("in Python: "), SEEN_TEXT,
+			   text_string(page, facts, idle->python),
+			   looks_text(page, idle->python_function_looks, idle->python_looks));
 	for (size_t i = 0; i < idle->board.count; i++)
-		print_seen(page, page_printf(page, _("in the longest gap: %s"), idle->board.at[i]));
-	if (idle->cpu) /* "memcpy", 41, 50 */
-		print_seen(page, page_printf(page, _("on a core: %s, in %lld of %lld samples"),
-					     text_string(page, facts, idle->cpu),
-					     (long long)idle->cpu_function_samples,
-					     (long long)idle->cpu_samples));
+		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM,
+			  page_printf(page, _("in the longest gap: %s"), idle->board.at[i]));
+	if (idle->cpu)
+		print_seen(page, _("on a core: "), SEEN_NAME, text_string(page, facts, idle->cpu),
+			   page_printf(page, _(", in %lld of %lld samples"),
+				       (long long)idle->cpu_function_samples,
+				       (long long)idle->cpu_samples));
 }
 
 /* The legend, which is the table of the times at once. */

@@ -78,8 +78,8 @@ enum thread_wait thread_wait(const struct facts *facts, const struct idle_fact *
 	const struct during *most = idle->during.count ? &idle->during.at[0] : NULL;
 	enum thread_wait wait;
 
-	if (idle->thread_state && facts->session)
-		return thread_wait_of(session_text(facts->session, idle->thread_state));
+	if (idle->thread_state)
+		return thread_wait_of(idle->thread_state);
 	if (!most || most->kind != ACTIVITY_CALL || CALL_PARTS * most->ns < idle->ns ||
 	    !facts->session)
 		return THREAD_UNKNOWN;
@@ -105,10 +105,9 @@ static const char *wait_text(enum thread_wait wait)
 	return *text[wait] ? _(text[wait]) : "";
 }
 
-static const char *state_text(const struct facts *facts, const struct idle_fact *idle,
-			      struct findings *findings)
+static const char *state_text(const struct idle_fact *idle, struct findings *findings)
 {
-	const char *state = session_text(facts->session, idle->thread_state);
+	const char *state = idle->thread_state;
 	const char *what = wait_text(thread_wait_of(state));
 	struct unit_text ns, all;
 
@@ -131,7 +130,7 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 	if (!facts->session)
 		return text;
 	if (idle->thread_state)
-		text = state_text(facts, idle, findings);
+		text = state_text(idle, findings);
 	else if (thread_wait(facts, idle))
 		text = finding_text(findings, _(" Its thread meanwhile: %s (in %s)."),
 				    wait_text(thread_wait(facts, idle)),

@@ -304,10 +304,10 @@ Test(idle, what_the_thread_was_at_in_most_looks_is_told)
 	struct trace trace = looked_at(10, 3);
 	const struct idle_fact *idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
 
-	cr_assert_str_eq(session_text(trace.facts->session, idle->thread_state), "waiting: futex");
+	cr_assert_str_eq(idle->thread_state, "waiting: futex");
 	cr_assert_eq(idle->thread_looks, 10);
 	cr_assert_eq(idle->thread_state_looks, 7);
-	cr_assert_eq(trace.facts->devices.at[0].idle[IDLE_LAUNCH_RATE].thread_state, 0);
+	cr_assert_eq(trace.facts->devices.at[0].idle[IDLE_LAUNCH_RATE].thread_state, NULL);
 	trace_done(&trace);
 }
 
@@ -315,10 +315,10 @@ Test(idle, few_looks_say_nothing_of_the_thread)
 {
 	struct trace trace = looked_at(7, 0);
 
-	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, NULL);
 	trace_done(&trace);
 	trace = looked_at(8, 0);
-	cr_assert_neq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	cr_assert_neq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, NULL);
 	trace_done(&trace);
 }
 
@@ -333,10 +333,51 @@ Test(idle, switches_give_the_time_in_a_state)
 	trace_range(&trace, 1, RANGE_STATE_EXACT, "running", 6010, 9000);
 	trace_range(&trace, 7, RANGE_STATE_EXACT, "runnable", 1000, 9000);
 	idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
-	cr_assert_str_eq(session_text(trace.facts->session, idle->thread_state), "waiting: futex");
+	cr_assert_str_eq(idle->thread_state, "waiting: futex");
 	cr_assert_eq(idle->thread_state_ns, 3990000);
 	cr_assert_eq(idle->thread_ns, idle->ns);
 	cr_assert_eq(idle->thread_looks, 0);
+	trace_done(&trace);
+}
+
+/* Short waits have no name of what they are for. */
+Test(idle, waits_of_several_kinds_are_waiting_together)
+{
+	static const char *const states[] = { "waiting", "waiting: futex", "waiting: poll",
+					      "running", "waiting" };
+
+	for (int exact = 0; exact < 2; exact++) {
+		struct trace trace = looked_at(0, 0);
+		const struct idle_fact *idle;
+
+		for (int i = 0; i < 40; i++)
+			trace_range(&trace, 1, exact ? RANGE_STATE_EXACT : RANGE_STATE,
+				    states[i % 5], 1100 + 100 * i, 1200 + 100 * i);
+		idle = &trace_analyze(&trace)->idle[IDLE_HOST_LATE];
+		cr_assert_not_null(idle->thread_state);
+		cr_assert_str_eq(idle->thread_state, "waiting");
+		cr_assert_eq(exact ? idle->thread_state_ns : idle->thread_state_looks,
+			     exact ? 3200000 : 32);
+		trace_done(&trace);
+	}
+}
+
+/* A gap of two centuries, as only an invented file has it. */
+Test(idle, states_of_more_than_half_of_all_time_are_counted)
+{
+	static const int64_t FAR_US = 3000000000000000;
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	trace_launch(&trace, 1, -FAR_US, 10 - FAR_US, 20 - FAR_US);
+	/* Twice: one over the other. */
+	for (int i = 0; i < 2; i++)
+		trace_range(&trace, 1, RANGE_STATE_EXACT, "waiting: futex", 30 - FAR_US,
+			    FAR_US - 20);
+	trace_launch(&trace, 1, FAR_US - 10, FAR_US, FAR_US + 10);
+	device = trace_analyze(&trace);
+	cr_assert_not_null(device->idle[IDLE_HOST_LATE].thread_state);
+	cr_assert_str_eq(device->idle[IDLE_HOST_LATE].thread_state, "waiting: futex");
 	trace_done(&trace);
 }
 
@@ -345,7 +386,7 @@ Test(idle, states_of_a_minor_part_are_not_told)
 	struct trace trace = looked_at(0, 0);
 
 	trace_range(&trace, 1, RANGE_STATE_EXACT, "waiting: futex", 2020, 3000);
-	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, 0);
+	cr_assert_eq(trace_analyze(&trace)->idle[IDLE_HOST_LATE].thread_state, NULL);
 	trace_done(&trace);
 }
 

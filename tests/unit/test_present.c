@@ -360,6 +360,56 @@ Test(present, no_line_is_wider_than_the_page)
 	}
 }
 
+/* Names as long as C++ makes them, and longer words than a line. */
+static struct made *seen_at(void)
+{
+	static const char template[] = "at::native::(anonymous namespace)::cpu_masked_fill_kernel_"
+				       "impl<float, bool>(at::TensorIterator&)";
+	struct made *made = made_new("cuda", "train.prof");
+	struct idle_fact *idle;
+	char word[201];
+
+	add_timeline(made);
+	(void)memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = 0;
+	idle = made->facts.devices.at[0].idle;
+	for (int cause = 0; cause < IDLE_COUNT; cause++) {
+		if (!idle[cause].ns)
+			continue;
+		idle[cause].thread_state =
+			cause == IDLE_HOST_LATE
+				? arena_printf(&made->facts.arena, "waiting: %s", word)
+				: "waiting: futex";
+		idle[cause].thread_looks = idle[cause].thread_state_looks = INT32_MAX;
+		idle[cause].python = made_string(made, word);
+		idle[cause].python_looks = idle[cause].python_function_looks = 472;
+		idle[cause].cpu = made_string(made, cause == IDLE_HOST_LATE ? template : word);
+		idle[cause].cpu_samples = idle[cause].cpu_function_samples = 472;
+		*VEC_ADD(&idle[cause].board) = "Xid 79, the card has fallen off the bus, on a card "
+					       "with a long name, 3 ms into it";
+	}
+	return made;
+}
+
+Test(present, how_often_a_thread_was_seen_stays_on_the_page)
+{
+	static const char *const langs[] = { "en", "zh" };
+	static const char *const often[] = { ", in 472 of 472 looks", "472 次" };
+
+	for (size_t i = 0; i < sizeof(langs) / sizeof(*langs); i++) {
+		cr_assert(i18n_choose(langs[i]), "%s", langs[i]);
+		for (int columns = 60; columns < 140; columns += 5) {
+			struct present_style style = { .columns = columns, .utf8 = true };
+			struct buf out = text_of(seen_at(), style);
+
+			cr_assert_not_null(strstr(out.at, often[i]), "%s", out.at);
+			for (char *text = out.at, *line; (line = strtok_r(text, "\n", &text));)
+				cr_assert_leq(present_width(line), columns, "%s", line);
+			buf_done(&out);
+		}
+	}
+}
+
 Test(present, ascii_pages_hold_ascii_only)
 {
 	struct buf out = text_of(whole(), (struct present_style){ .columns = 80 });

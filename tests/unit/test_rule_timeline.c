@@ -437,7 +437,7 @@ Test(gpu_starved, what_the_thread_waits_for_decides_the_advice)
 		struct rule_bench bench = { 0 };
 		struct idle_fact *idle = uploads(&bench, 500, 4)->idle;
 
-		idle->thread_state = bench_text(&bench, cases[i].state);
+		idle->thread_state = cases[i].state;
 		idle->thread_looks = 10;
 		idle->thread_state_looks = 9;
 		idle->python = bench_text(&bench, "collate data.py:41");

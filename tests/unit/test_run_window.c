@@ -78,8 +78,9 @@ Test(run_window, what_was_sampled_outside_the_recording_is_left_out)
 	}
 }
 
-/* `bytes` to the device in 2 ms, on a board whose link was seen as `gen` x `width`. */
-static double link_peak(double gen, double width, int64_t bytes)
+/* `bytes` to the device in 2 ms, on a board whose link was seen as `gen` x `width` and
+ * can be `gen_most` x `width`; 0: that is not known. */
+static double link_peak(double gen, double gen_most, double width, int64_t bytes)
 {
 	OWN(store_closep) struct store *store = memory_store_new();
 	OWN(facts_freep) struct facts *facts = NULL;
@@ -114,6 +115,10 @@ static double link_peak(double gen, double width, int64_t bytes)
 		sample.lane = session_lane(session, &board);
 		sample_set(&sample, METRIC_pcie_gen, i == 1 ? gen : 1);
 		sample_set(&sample, METRIC_pcie_width, width);
+		if (gen_most > 0) {
+			sample_set(&sample, METRIC_pcie_gen_max, gen_most);
+			sample_set(&sample, METRIC_pcie_width_max, width);
+		}
 		cr_assert_eq(sink_sample(&store->sink, &sample, NULL), 0);
 	}
 	cr_assert_eq(facts_build(store, &facts, &err), 0, "%s", err.line);
@@ -121,15 +126,19 @@ static double link_peak(double gen, double width, int64_t bytes)
 	return facts->copies.at[0].link_peak_gbps;
 }
 
-Test(run_window, copies_are_told_against_the_link_that_was_seen)
+Test(run_window, copies_are_told_against_the_link_that_was_seen_at_its_most)
 {
 	/* As they are published for x16: 63.0 GB/s at 32 GT/s, 15.75 at 8, 4 at 2.5. */
-	cr_assert_float_eq(link_peak(5, 16, 100000000), 63.0, 0.05);
-	cr_assert_float_eq(link_peak(3, 16, 25000000), 15.75, 0.01);
-	cr_assert_float_eq(link_peak(1, 16, 6000000), 4.0, 1e-9);
-	cr_assert_float_eq(link_peak(4, 8, 25000000), 15.75, 0.01);
+	cr_assert_float_eq(link_peak(5, 5, 16, 100000000), 63.0, 0.05);
+	cr_assert_float_eq(link_peak(3, 3, 16, 25000000), 15.75, 0.01);
+	cr_assert_float_eq(link_peak(1, 1, 16, 6000000), 4.0, 1e-9);
+	cr_assert_float_eq(link_peak(4, 4, 8, 25000000), 15.75, 0.01);
+	/* Never seen awake, or nobody said what it can be: that is not the copy's link. */
+	cr_assert(isnan(link_peak(1, 5, 16, 6000000)));
+	cr_assert(isnan(link_peak(4, 5, 16, 50000000)));
+	cr_assert(isnan(link_peak(5, 0, 16, 100000000)));
 	/* Faster than the link that was seen: that was not the link of the copy. */
-	cr_assert(isnan(link_peak(1, 16, 100000000)));
+	cr_assert(isnan(link_peak(1, 1, 16, 100000000)));
 	/* A generation that no one has measured yet. */
-	cr_assert(isnan(link_peak(7, 16, 25000000)));
+	cr_assert(isnan(link_peak(7, 7, 16, 25000000)));
 }
