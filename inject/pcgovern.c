@@ -146,7 +146,7 @@ static void off_for_good(struct inject *inject, enum pc_why why)
 	inject->pc.phase = PHASE_OFF;
 }
 
-/* Once a second: too many samples, some lost, or too dear? */
+/* Once for each second that it is on: too many samples, some lost, or too dear? */
 static void look(struct inject *inject, uint64_t now)
 {
 	uint64_t ns = now - inject->pc.looked_ns;
@@ -196,15 +196,10 @@ static void turn(struct inject *inject, uint32_t phase, bool on, enum pc_why why
 	pc_switch(inject, on, why);
 	toggle(inject, on);
 	inject->pc.phase = phase;
+	/* Looks are at the time in which it was on, be the windows as short as they may. */
+	if (on)
+		inject->pc.looked_ns += now - inject->pc.since_ns;
 	inject->pc.since_ns = now;
-	inject->pc.looked_ns = now;
-	if (!on)
-		return;
-	/* A look is at what came since sampling went on. */
-	inject->pc.samples_looked = inject->pc.samples;
-	inject->pc.dropped_looked = inject->pc.dropped;
-	inject->pc.launches_looked = atomic_load(&inject->pc.times[1][domain_of(inject)].count);
-	inject->pc.dear = 0;
 }
 
 void pc_govern(struct inject *inject)

@@ -102,7 +102,8 @@ static int memory_range(struct sink *sink, const struct range *range, struct err
 	static const enum store_kind kinds[] = { [RANGE_STATE] = STORE_state,
 						 [RANGE_STATE_EXACT] = STORE_state_exact,
 						 [RANGE_CPU_STACK] = STORE_cpu_stack,
-						 [RANGE_PYTHON_STACK] = STORE_python_stack };
+						 [RANGE_PYTHON_STACK] = STORE_python_stack,
+						 [RANGE_PAUSED] = STORE_range };
 	struct memory_row *row =
 		memory_row(sink, range->kind < RANGE_STATE ? STORE_range : kinds[range->kind],
 			   range->lane, range->start_ns, range->end_ns);

@@ -113,6 +113,7 @@ int analyze_timeline(struct store *store, struct facts *facts, struct err *err)
 	timeline_devices(timeline);
 	if (frames_load(timeline, store, err) < 0)
 		return err->code;
+	pauses_settle(timeline);
 	device_times(timeline, facts);
 	whole(timeline, facts);
 	call_facts(timeline, facts);

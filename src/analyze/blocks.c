@@ -405,11 +405,12 @@ static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64
 		struct judged judged = device_judged(device);
 		int64_t start = judged.steady ? device->steady.start_ns
 					      : device->window_start_ns + device->before_ns;
+		int64_t end = device->window_start_ns + device->window_ns - device->after_ns;
 
 		if (!device->has_timeline || !timeline->devices[i].count)
 			continue;
 		from = start < from ? start : from;
-		to = start + judged.span_ns > to ? start + judged.span_ns : to;
+		to = end > to ? end : to;
 	}
 	if (time <= from || time > to || to <= from)
 		return 0;

@@ -134,7 +134,7 @@ struct setup_fact {
 /* A device after its set-up; times as those of the whole. */
 struct steady_fact {
 	bool has; /* the set-up is long enough to be left out; else nothing holds */
-	int64_t start_ns, span_ns, busy_ns, idle_ns, kernel_ns;
+	int64_t start_ns, span_ns, busy_ns, idle_ns, kernel_ns; /* span: as of the device */
 	int64_t kernel_count;
 	int64_t launch_sum_ns;
 	struct idle_fact idle[IDLE_COUNT];
@@ -280,7 +280,9 @@ struct device_fact {
 	uint32_t device;   /* index into session.devices */
 	bool has_timeline; /* ops were recorded: the next block holds */
 	int64_t window_start_ns;
-	int64_t window_ns, before_ns, after_ns, span_ns;
+	int64_t window_ns, before_ns, after_ns;
+	int64_t paused_ns; /* between first and last op, with nothing busy: recording was off */
+	int64_t span_ns;   /* from first to last op, without paused_ns */
 	int64_t busy_ns, working_ns, idle_ns;
 	int64_t waiting_ns;               /* FACT_UNKNOWN: ranks were not compared */
 	int64_t kernel_ns, kernel_sum_ns; /* union, sum */
@@ -485,6 +487,7 @@ struct step_facts {
 			       "repeated launches"; NULL: none */
 	uint32_t name;      /* 0: repeated launches have none */
 	int64_t p50_ns, p95_ns, p99_ns;
+	int64_t missed; /* more, in which recording was off: in no number */
 	VEC(struct step) step;
 };
 

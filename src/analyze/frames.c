@@ -58,7 +58,7 @@ static void range_frame(struct loading *loading, const struct tl_range *range)
 	struct tl_frame *frame;
 
 	if (range->kind == RANGE_DEVICE || range->kind == RANGE_SPAN ||
-	    session->lanes.at[range->lane].kind != LANE_THREAD)
+	    range->kind == RANGE_PAUSED || session->lanes.at[range->lane].kind != LANE_THREAD)
 		return;
 	frame = frame_add(loading, range->lane);
 	frame->start = range->start;
@@ -143,7 +143,8 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 			range->lane = batch.lane;
 			range->source = session->lanes.at[batch.lane].source;
 			range->name = id < timeline->name_count ? (uint32_t)id : 0;
-			range->kind = kind && kind[i] >= 0 && kind[i] <= RANGE_COLLECTIVE
+			range->kind = kind && ((kind[i] >= 0 && kind[i] <= RANGE_COLLECTIVE) ||
+					       kind[i] == RANGE_PAUSED)
 					      ? (enum range_kind)kind[i]
 					      : RANGE_USER;
 			timeline_time(timeline, range->source, batch.col[COL_start][i],

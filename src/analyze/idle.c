@@ -140,8 +140,14 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 	while (from < to) {
 		enum idle_cause now = cause;
 		const struct open_frame *frame;
-		int64_t until, ns;
+		int64_t until, ns, as_far = to;
 
+		/* What was not recorded has no cause. */
+		if (idler->device->pauses.count &&
+		    pauses_at(&idler->device->pauses, from, &as_far)) {
+			from = as_far;
+			continue;
+		}
 		frame = cursor_at(&idler->cursors[thread], from, &until);
 		if (!frame && other != thread) {
 			int64_t other_until;
@@ -152,6 +158,8 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 		}
 		if (until > to)
 			until = to;
+		if (until > as_far)
+			until = as_far;
 		ns = until - from;
 		if (host && frame && frame->sync)
 			now = IDLE_SYNC_BLOCKED;
@@ -297,10 +305,9 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 
 	for (; idler->gap_causes; idler->gap_causes &= idler->gap_causes - 1)
 		idler->gap_ns[__builtin_ctz(idler->gap_causes)] = 0;
-	if (call == TL_BEFORE)
-		give(idler, IDLE_DEPENDENCY, to - from);
-	else if (call == TL_NONE)
-		give(idler, IDLE_UNATTRIBUTED, to - from);
+	if (call >= TL_BEFORE)
+		give(idler, call == TL_BEFORE ? IDLE_DEPENDENCY : IDLE_UNATTRIBUTED,
+		     to - from - pauses_within(&idler->device->pauses, from, to));
 	else
 		launched_gap(idler, from, to, call);
 	for (uint32_t left = idler->gap_causes; left; left &= left - 1)
@@ -357,6 +364,8 @@ static void device_gaps(struct idler *idler)
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns = ops->start[op] - ops->end[last] -
+						    pauses_within(&idler->device->pauses,
+								  ops->end[last], ops->start[op]) -
 						    idler->gap_ns[IDLE_HOST_LATE];
 		}
 		if (ops->end[op] >= ops->end[last])

@@ -225,6 +225,7 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 {
 	const struct tl_ops *ops = &timeline->ops;
 	struct cover busy = { 0 }, kernel = { 0 };
+	int64_t last, paused_ns = 0;
 	size_t first = 0;
 
 	while (first < device->count && ops->start[device_op(device, first)] < from)
@@ -232,6 +233,7 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 	if (first == device->count)
 		return;
 	steady->start_ns = ops->start[device_op(device, first)];
+	last = steady->start_ns;
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 		enum store_kind kind = op_segment(timeline, op)->kind;
@@ -241,6 +243,8 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 		if (ops->end[op] <= start && late)
 			continue;
 		cover_add(&busy, start, ops->end[op]);
+		paused_ns += pauses_within(&device->pauses, last, start);
+		last = ops->end[op] > last ? ops->end[op] : last;
 		if (kind == STORE_kernel || kind == STORE_graph)
 			cover_add(&kernel, start, ops->end[op]);
 		if (late)
@@ -250,7 +254,7 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 			steady->launch_sum_ns +=
 				timeline->calls.end[call] - timeline->calls.start[call];
 	}
-	steady->span_ns = end - steady->start_ns;
+	steady->span_ns = end - steady->start_ns - paused_ns;
 	steady->busy_ns = cover_total(&busy);
 	steady->kernel_ns = cover_total(&kernel);
 	steady->idle_ns = steady->span_ns - steady->busy_ns;
@@ -285,7 +289,7 @@ static void device_setup(struct setup *setup, struct facts *facts, uint32_t inde
 	struct device_fact *fact = &facts->devices.at[index];
 	bool *sources = mem_zero(timeline->session->sources.count + 1);
 	int64_t first = timeline->ops.start[device_op(device, 0)];
-	int64_t end = first + fact->span_ns, from;
+	int64_t end = first + fact->span_ns + fact->paused_ns, from;
 	struct steady_fact steady = { 0 };
 	size_t count;
 

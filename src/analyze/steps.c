@@ -46,10 +46,25 @@ struct steps {
 	VEC(int64_t) loader_ns;
 };
 
-static void step_add(struct steps *steps, const struct tl_range *range)
+/* A step of which recording missed half is none; launches that repeat have missed
+ * their end where anything is missing. */
+static bool is_missed(const struct steps *steps, const struct tl_range *range, bool launches)
 {
-	struct step *step = VEC_ADD(&steps->out->step);
+	int64_t off_ns =
+		pauses_within(&steps->timeline->pauses[range->source], range->start, range->end);
 
+	return launches ? off_ns > 0 : off_ns > (range->end - range->start) / 2;
+}
+
+static void step_add(struct steps *steps, const struct tl_range *range, bool launches)
+{
+	struct step *step;
+
+	if (is_missed(steps, range, launches)) {
+		steps->out->missed++;
+		return;
+	}
+	step = VEC_ADD(&steps->out->step);
 	step->start_ns = range->start;
 	step->end_ns = range->end;
 	step->name = range->name;
@@ -64,7 +79,7 @@ static void profiler_steps(struct steps *steps)
 
 	for (size_t i = 0; i < timeline->ranges.count; i++)
 		if (timeline->ranges.at[i].kind == RANGE_STEP)
-			step_add(steps, &timeline->ranges.at[i]);
+			step_add(steps, &timeline->ranges.at[i], false);
 	if (steps->out->step.count) {
 		steps->out->source = N_("profiler steps");
 		steps->out->name = steps->out->step.at[0].name;
@@ -134,7 +149,7 @@ static void repeated_ranges(struct steps *steps, bool top)
 
 			if (eligible(timeline, range, top, until) && range->name == best->name &&
 			    range->lane == best->lane)
-				step_add(steps, range);
+				step_add(steps, range, false);
 		}
 		steps->out->source = top ? N_("repeated range") : N_("start/end ranges");
 		steps->out->name = best->name;
@@ -149,7 +164,7 @@ static void repeated_launches(struct steps *steps)
 
 	step_units(steps->timeline, &units);
 	for (size_t i = 0; i < units.count; i++)
-		step_add(steps, &units.at[i]);
+		step_add(steps, &units.at[i], true);
 	if (units.count)
 		steps->out->source = N_("repeated launches");
 	VEC_DONE(&units);
@@ -217,7 +232,9 @@ static void steps_gpu(struct steps *steps)
 				device_steps(steps, source, &timeline->devices[d]);
 	for (size_t i = 0; i < steps->out->step.count; i++) {
 		struct step *step = &steps->out->step.at[i];
-		int64_t ns = step->end_ns - step->start_ns;
+		int64_t ns = step->end_ns - step->start_ns -
+			     pauses_within(&timeline->pauses[step->source], step->start_ns,
+					   step->end_ns);
 
 		/* Several devices may be busier than one is long. */
 		step->idle_ns = ns > step->gpu_busy_ns ? ns - step->gpu_busy_ns : 0;

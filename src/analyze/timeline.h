@@ -90,6 +90,13 @@ struct tl_lane {
 	uint32_t first_call, call_count;
 };
 
+/* When recording was off, in order and apart: pauses.c. */
+struct pauses {
+	struct interval *at;
+	int64_t *before_ns; /* length of all before */
+	size_t count;
+};
+
 /* The ops of a device by start. */
 struct tl_device {
 	uint32_t *order; /* NULL: they lie in order, from `first` on */
@@ -97,6 +104,7 @@ struct tl_device {
 	size_t count;
 	uint32_t *launches; /* calls that launched them, by start */
 	size_t launch_count;
+	struct pauses pauses; /* of some source of its ops */
 };
 
 /* What a thread was at, at one moment; LOOK_EXACT: up to `end`. */
@@ -177,6 +185,7 @@ struct timeline {
 	VEC(struct interval) loading;       /* when some thread loaded data */
 	uint8_t *setup_of;                  /* enum setup_kind by name; after setup_facts */
 	struct map first_launches;          /* calls that brought a kernel's code */
+	struct pauses *pauses;              /* by source */
 	int64_t *window_start, *window_end; /* by source; start > end: nothing recorded */
 };
 
@@ -195,6 +204,21 @@ void timeline_join(struct timeline *timeline);
 void timeline_devices(struct timeline *timeline);
 /* Ranges, frames of every thread, windows of the sources. */
 int frames_load(struct timeline *timeline, struct store *store, struct err *err);
+
+/* After frames_load. */
+void pauses_settle(struct timeline *timeline);
+void pauses_done(struct pauses *pauses);
+/* How long recording was off before the time. */
+int64_t pauses_before(const struct pauses *pauses, int64_t time_ns);
+/* The same between two times; most recordings have no pauses. */
+static inline int64_t pauses_within(const struct pauses *pauses, int64_t from_ns, int64_t to_ns)
+{
+	if (!pauses->count || from_ns >= to_ns)
+		return 0;
+	return pauses_before(pauses, to_ns) - pauses_before(pauses, from_ns);
+}
+/* Was it off? *ret_until_ns: up to when that stays so. */
+bool pauses_at(const struct pauses *pauses, int64_t time_ns, int64_t *ret_until_ns);
 
 /* A start and a duration of a file on the session clock. */
 void timeline_time(const struct timeline *timeline, uint32_t source, int64_t start,

@@ -234,7 +234,7 @@ static void device_window(const struct timeline *timeline, uint32_t index, struc
 	fact->window_ns = end - start;
 	fact->before_ns = first - start;
 	fact->after_ns = end - last;
-	fact->span_ns = last - first;
+	fact->span_ns = last - first - fact->paused_ns;
 }
 
 static void kernels_finish(struct pass *pass, struct facts *facts)
@@ -380,9 +380,12 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	fact->has_timeline = true;
 	last = ops->end[device_op(device, 0)];
 	for (size_t i = 0; i < device->count; i++) {
-		pass_op(&pass, device_op(device, i));
-		if (ops->end[device_op(device, i)] > last)
-			last = ops->end[device_op(device, i)];
+		uint32_t op = device_op(device, i);
+
+		pass_op(&pass, op);
+		fact->paused_ns += pauses_within(&device->pauses, last, ops->start[op]);
+		if (ops->end[op] > last)
+			last = ops->end[op];
 	}
 	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
 	pass_finish(&pass, device);

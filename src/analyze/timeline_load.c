@@ -39,6 +39,9 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->shift_ns);
 	free(timeline->source_calls);
 	free(timeline->least_correlation);
+	for (size_t i = 0; timeline->pauses && i < timeline->session->sources.count; i++)
+		pauses_done(&timeline->pauses[i]);
+	free(timeline->pauses);
 	free(timeline->window_start);
 	free(timeline->window_end);
 	free(timeline->calls.waits);
@@ -62,6 +65,7 @@ void timeline_free(struct timeline *timeline)
 	VEC_DONE(&timeline->wide.values);
 	VEC_DONE(&timeline->calls.segments);
 	for (size_t i = 0; timeline->devices && i < timeline->session->devices.count; i++) {
+		pauses_done(&timeline->devices[i].pauses);
 		free(timeline->devices[i].order);
 		free(timeline->devices[i].launches);
 	}

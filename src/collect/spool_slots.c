@@ -152,11 +152,29 @@ static int mark(struct spooled *p, const struct segment_slot *slot)
 	return sink_mark(p->sink, &mark, p->err);
 }
 
-static void gate(struct spooled *p, const struct segment_slot *slot)
+/* What happened between two windows nobody knows: the profile says so. */
+static int pause_end(struct spooled *p, int64_t end_ns)
+{
+	const struct open_gate *last = p->gates.count ? &p->gates.at[p->gates.count - 1] : NULL;
+	struct range range = { .kind = RANGE_PAUSED, .end_ns = end_ns };
+
+	if (!last || last->to_ns >= end_ns)
+		return 0;
+	range.start_ns = last->to_ns;
+	range.lane = spooled_other(p, "recording");
+	range.name = intern_text(p->sink->session->strings, "recording paused");
+	return sink_range(p->sink, &range, p->err);
+}
+
+static int gate(struct spooled *p, const struct segment_slot *slot)
 {
 	int64_t ns = (int64_t)slot->time_ns;
 
 	if (slot->value) {
+		int ret = pause_end(p, ns);
+
+		if (ret < 0)
+			return ret;
 		*VEC_ADD(&p->gates) = (struct open_gate){ ns, INT64_MAX };
 	} else if (p->gates.count) {
 		p->gates.at[p->gates.count - 1].to_ns = ns;
@@ -164,6 +182,7 @@ static void gate(struct spooled *p, const struct segment_slot *slot)
 	} else {
 		p->gated = true;
 	}
+	return 0;
 }
 
 bool spooled_is_open(const struct spooled *p, int64_t ns)
@@ -234,8 +253,7 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return 0;
 	}
 	case SLOT_GATE:
-		gate(p, slot);
-		return 0;
+		return gate(p, slot);
 	case SLOT_SITE:
 		map_put(&p->asked, slot->value, spooled_site(p, slot->a));
 		return 0;

@@ -100,6 +100,7 @@ enum range_kind {
 			       "stack=f < g < main" */
 	RANGE_PYTHON_STACK, /* the innermost Python function when it was looked at, at the start;
 			       up to the next look: "collate data.py:41"; detail as above */
+	RANGE_PAUSED,       /* recording was off between two of its windows; NVTX may go on */
 };
 
 struct range {

@@ -251,6 +251,8 @@ static void put_timeline(const struct device_fact *device, struct json *json)
 	put_i64(json, "window_ns", device->window_ns);
 	put_i64(json, "before_ns", device->before_ns);
 	put_i64(json, "after_ns", device->after_ns);
+	if (device->paused_ns)
+		put_i64(json, "paused_ns", device->paused_ns);
 	put_i64(json, "span_ns", device->span_ns);
 	put_i64(json, "busy_ns", device->busy_ns);
 	put_i64(json, "waiting_ns", device->waiting_ns);

@@ -142,6 +142,8 @@ static void put_steps(const struct facts *facts, const struct step_facts *steps,
 	json_text(json, "source", steps->source);
 	put_string(json, "name", facts->session, steps->name);
 	json_i64(json, "count", (int64_t)steps->step.count);
+	if (steps->missed)
+		json_i64(json, "missed", steps->missed);
 	put_i64(json, "p50_ns", steps->p50_ns);
 	put_i64(json, "p95_ns", steps->p95_ns);
 	put_i64(json, "p99_ns", steps->p99_ns);

@@ -91,6 +91,26 @@ static void print_calibrations(struct page *page, const struct facts *facts)
 	}
 }
 
+/* Recording was off now and then, as asked for. */
+static void print_pauses(struct page *page, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		const struct device_fact *device = &facts->devices.at[i];
+		struct unit_text paused;
+
+		if (device->has_timeline && device->paused_ns)
+			page_wrap(
+				page, INK_PLAIN, "", 2, INK_PLAIN,
+				page_printf(page,
+					    _("%s: recording was off for %s between its first and "
+					      "last operation; no time above has it"),
+					    text_device_short(page, facts, device->device),
+					    units_ns(&paused, device->paused_ns)));
+	}
+	if (facts->steps.missed)
+		loss_line(page, facts->steps.missed, _("steps in which recording was off"));
+}
+
 /* What is missing from the recording: a reader must be able to doubt every
  * number above. All well is one line. */
 void text_loss(struct page *page, const struct facts *facts)
@@ -118,6 +138,7 @@ void text_loss(struct page *page, const struct facts *facts)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
 	print_overhead(page, facts);
 	print_calibrations(page, facts);
+	print_pauses(page, facts);
 	for (size_t i = 0; i < session->missing_columns.count && i < (size_t)page->top; i++)
 		page_wrap(page, INK_PLAIN, page_printf(page, "  %s ", _("not in the file:")), 4,
 			  INK_PLAIN, text_string(page, facts, session->missing_columns.at[i]));

@@ -428,6 +428,12 @@ def calibrates(words, least_ns, most_ns):
             told = report["overhead"]["calibration"][0]
             print(told)
             expect(told["windows"] >= 4, "windows")
+            pauses = at.rows("select start_ns, end_ns from range where name = 'recording paused'")
+            expect(len(pauses) >= told["windows"], "%d pauses in the profile" % len(pauses))
+            device = [one for one in report["devices"] if one.get("span_ns")][0]
+            expect(device["paused_ns"] > 0.5 * sum(row["end_ns"] - row["start_ns"] for row in pauses),
+                   "%d ns off" % device["paused_ns"])
+            expect(device["busy_ns"] + device["idle_ns"] == device["span_ns"], "pauses are in the idle time")
             expect(told["launch_ns"]["low"] <= told["launch_ns"]["median"] <= told["launch_ns"]["high"], "spread")
             expect(least_ns <= told["launch_ns"]["median"] <= most_ns, "%f ns" % told["launch_ns"]["median"])
             text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()

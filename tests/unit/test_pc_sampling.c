@@ -115,25 +115,35 @@ Test(pc_sampling, windows_of_the_recording_do_not_make_it_dearer)
 	cr_assert(inject.pc.on, "off for good");
 }
 
-/* One dear second of a window and one of the next are not two in a row. */
-Test(pc_sampling, a_dear_second_is_forgotten_when_sampling_goes_on_anew)
+/* Windows that are shorter than a look are looked at together. */
+static void run_short_windows(uint64_t launches_per_s)
 {
 	begin();
 	for (int i = 0; i < 60; i++) {
 		run_tick(22000, 0);
 		pc_govern(&inject);
 	}
-	for (int window = 0; window < 4; window++) {
-		inject.active = false;
-		run_tick(22000, 0);
+	for (int i = 0; i < 240; i++) {
+		run_tick(launches_per_s, 0);
+		inject.active = i % 12 < 8;
 		pc_govern(&inject);
-		inject.active = true;
-		for (int i = 0; i < 24; i++) {
-			run_tick(80000, 0);
-			pc_govern(&inject);
-		}
-		cr_assert(inject.pc.on, "off for good in window %d", window);
 	}
+	inject.active = true;
+	pc_govern(&inject);
+}
+
+Test(pc_sampling, short_windows_are_not_too_short_for_the_bounds)
+{
+	run_short_windows(80000);
+	cr_assert_not(inject.pc.on);
+}
+
+Test(pc_sampling, short_windows_that_are_cheap_stay)
+{
+	run_short_windows(22000);
+	cr_assert(inject.pc.on);
+	cr_assert_leq(inject.pc.cost_permille, 24);
+	cr_assert_geq(inject.pc.cost_permille, 18);
 }
 
 Test(pc_sampling, what_stays_too_dear_goes_off_for_good)

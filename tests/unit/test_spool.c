@@ -549,6 +549,11 @@ Test(spool, calls_outside_of_what_the_gates_open_are_left_out)
 	cr_assert_eq(bench.record->calls.count, 2);
 	cr_assert_eq(bench.record->calls.at[0].start_ns, 150);
 	cr_assert_eq(bench.record->calls.at[1].start_ns, 350);
+	/* The pause is in the profile; before the first window is none. */
+	cr_assert_eq(bench.record->ranges.count, 1);
+	cr_assert_eq(bench.record->ranges.at[0].kind, RANGE_PAUSED);
+	cr_assert_eq(bench.record->ranges.at[0].start_ns, 200);
+	cr_assert_eq(bench.record->ranges.at[0].end_ns, 300);
 }
 
 /* libsonde-osrt.so goes by `paused`, the other library does what is wanted. */
