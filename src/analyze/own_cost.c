@@ -60,7 +60,7 @@ void own_cost_facts(const struct session *session, struct facts *facts)
 		const struct env *env = &session->envs.at[i];
 		const char *key = session_text(session, env->key);
 
-		if (!strcmp(key, "pc_sampling"))
+		if (!strcmp(key, "pc_sampling_cost"))
 			take_pc(facts, env->source, session_text(session, env->value));
 		else if (!strcmp(key, "calibration"))
 			take_calibration(facts, env->source, session_text(session, env->value));

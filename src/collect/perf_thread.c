@@ -1,10 +1,10 @@
 #include "collect/perf_thread.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "collect/stack_look.h"
+#include "model/thread_state.h"
 
 struct perf_thread {
 	struct perf_ring *ring;
@@ -14,9 +14,7 @@ struct perf_thread {
 	uint32_t state; /* string; 0: not known */
 	bool waits, looked;
 	int64_t since_ns;
-	uint32_t leaf; /* of the last sample, as long as the thread is on the core; 0: none */
-	struct buf chain;
-	int64_t sampled_ns;
+	struct stack_look sample; /* the last, as long as the thread is on the core */
 	int64_t lost;
 };
 
@@ -29,6 +27,7 @@ struct perf_thread *perf_thread_new(struct perf_ring *ring, uint32_t lane, struc
 	thread->lane = lane;
 	thread->sink = sink;
 	thread->stack = stack;
+	thread->sample = (struct stack_look){ .sink = sink, .lane = lane, .kind = RANGE_CPU_STACK };
 	return thread;
 }
 
@@ -37,7 +36,7 @@ void perf_thread_free(struct perf_thread *thread)
 	if (!thread)
 		return;
 	perf_ring_close(thread->ring);
-	buf_done(&thread->chain);
+	stack_look_done(&thread->sample);
 	free(thread);
 }
 
@@ -54,31 +53,16 @@ static int put_state(struct perf_thread *thread, int64_t until_ns, struct err *e
 	return sink_range(thread->sink, &range, err);
 }
 
-static int put_stack(struct perf_thread *thread, int64_t until_ns, struct err *err)
-{
-	struct range range = { .kind = RANGE_CPU_STACK,
-			       .lane = thread->lane,
-			       .start_ns = thread->sampled_ns,
-			       .end_ns = until_ns,
-			       .name = thread->leaf };
-
-	if (!thread->leaf)
-		return 0;
-	range.detail = session_detail(thread->sink->session, thread->chain.at, thread->chain.len);
-	thread->leaf = 0;
-	return sink_range(thread->sink, &range, err);
-}
-
 static int switched(struct perf_thread *thread, const struct perf_record *record, struct err *err)
 {
-	static const char *const names[] = { [PERF_ON_CORE] = "running",
-					     [PERF_OFF_CORE] = "waiting",
-					     [PERF_PREEMPTED] = "runnable" };
+	static const enum thread_state states[] = { [PERF_ON_CORE] = THREAD_STATE_running,
+						    [PERF_OFF_CORE] = THREAD_STATE_waiting,
+						    [PERF_PREEMPTED] = THREAD_STATE_runnable };
 
 	if (put_state(thread, record->time_ns, err) < 0 ||
-	    put_stack(thread, record->time_ns, err) < 0)
+	    stack_look_put(&thread->sample, record->time_ns, err) < 0)
 		return err->code;
-	thread->state = intern_text(thread->sink->session->strings, names[record->kind]);
+	thread->state = thread_state_string(thread->sink->session, states[record->kind], NULL);
 	thread->since_ns = record->time_ns;
 	thread->waits = record->kind == PERF_OFF_CORE;
 	thread->looked = false;
@@ -87,18 +71,14 @@ static int switched(struct perf_thread *thread, const struct perf_record *record
 
 static int sampled(struct perf_thread *thread, const struct perf_record *record, struct err *err)
 {
-	struct buf leaf = { 0 };
+	struct stack_look *sample = &thread->sample;
 
-	if (put_stack(thread, record->time_ns, err) < 0)
+	if (stack_look_put(sample, record->time_ns, err) < 0)
 		return err->code;
-	buf_clear(&thread->chain);
-	buf_text(&thread->chain, "stack=");
+	stack_look_begin(sample, record->time_ns);
 	if (thread->stack)
 		perf_stack_name(thread->stack, record->frame, record->frames, record->time_ns,
-				&leaf, &thread->chain);
-	thread->leaf = leaf.len ? session_string(thread->sink->session, leaf.at, leaf.len) : 0;
-	thread->sampled_ns = record->time_ns;
-	buf_done(&leaf);
+				&sample->leaf, &sample->chain);
 	return 0;
 }
 
@@ -115,7 +95,7 @@ int perf_thread_take(struct perf_thread *thread, size_t most, struct err *err)
 		} else if (record.kind == PERF_LOST) {
 			thread->lost += record.lost < INT64_MAX ? (int64_t)record.lost : 0;
 			thread->state = 0;
-			thread->leaf = 0;
+			buf_clear(&thread->sample.leaf);
 			thread->waits = false;
 		} else {
 			ret = switched(thread, &record, err);
@@ -131,8 +111,10 @@ bool perf_thread_wants_look(const struct perf_thread *thread, int64_t before_ns)
 
 void perf_thread_looked(struct perf_thread *thread, uint32_t state, int64_t seen_ns)
 {
-	const char *text = session_text(thread->sink->session, state);
-	bool waits = !strncmp(text, "waiting", 7) || !strncmp(text, "uninterruptible", 15);
+	const char *call;
+	enum thread_state found =
+		thread_state_of(session_text(thread->sink->session, state), &call);
+	bool waits = found == THREAD_STATE_waiting || found == THREAD_STATE_uninterruptible;
 
 	if (!thread->state) {
 		thread->since_ns = seen_ns;
@@ -158,7 +140,8 @@ int perf_thread_settle(struct perf_thread *thread, int64_t before_ns, int64_t no
 		if (now_ns > thread->since_ns)
 			thread->since_ns = now_ns;
 	}
-	return thread->leaf && thread->sampled_ns < before_ns ? put_stack(thread, now_ns, err) : 0;
+	return thread->sample.seen_ns < before_ns ? stack_look_put(&thread->sample, now_ns, err)
+						  : 0;
 }
 
 int64_t perf_thread_lost(struct perf_thread *thread)

@@ -2,16 +2,13 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "collect/stack_look.h"
 
 struct python_thread {
 	struct python *python;
-	struct sink *sink;
 	int64_t tid;
-	uint32_t lane;
-	int64_t seen_ns;
-	struct buf leaf, chain; /* of the last look; no leaf: nothing seen */
+	struct stack_look look;
 };
 
 struct python_thread *python_thread_new(struct python *python, int64_t tid, uint32_t lane,
@@ -21,8 +18,8 @@ struct python_thread *python_thread_new(struct python *python, int64_t tid, uint
 
 	thread->python = python;
 	thread->tid = tid;
-	thread->lane = lane;
-	thread->sink = sink;
+	thread->look =
+		(struct stack_look){ .sink = sink, .lane = lane, .kind = RANGE_PYTHON_STACK };
 	return thread;
 }
 
@@ -30,34 +27,22 @@ void python_thread_free(struct python_thread *thread)
 {
 	if (!thread)
 		return;
-	buf_done(&thread->leaf);
-	buf_done(&thread->chain);
+	stack_look_done(&thread->look);
 	free(thread);
 }
 
 int python_thread_finish(struct python_thread *thread, int64_t now_ns, struct err *err)
 {
-	struct session *session = thread->sink->session;
-	struct range range = { .kind = RANGE_PYTHON_STACK,
-			       .lane = thread->lane,
-			       .start_ns = thread->seen_ns,
-			       .end_ns = now_ns };
-
-	if (!thread->leaf.len)
-		return 0;
-	range.name = session_string(session, thread->leaf.at, thread->leaf.len);
-	range.detail = session_detail(session, thread->chain.at, thread->chain.len);
-	buf_clear(&thread->leaf);
-	return sink_range(thread->sink, &range, err);
+	return stack_look_put(&thread->look, now_ns, err);
 }
 
 int python_thread_look(struct python_thread *thread, int64_t now_ns, struct err *err)
 {
-	if (python_thread_finish(thread, now_ns, err) < 0)
+	struct stack_look *look = &thread->look;
+
+	if (stack_look_put(look, now_ns, err) < 0)
 		return err->code;
-	buf_clear(&thread->chain);
-	buf_text(&thread->chain, "stack=");
-	python_look(thread->python, thread->tid, now_ns, &thread->leaf, &thread->chain);
-	thread->seen_ns = now_ns;
+	stack_look_begin(look, now_ns);
+	python_look(thread->python, thread->tid, now_ns, &look->leaf, &look->chain);
 	return 0;
 }

@@ -73,7 +73,7 @@ bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *re
 		       "covered_ns=%lld;span_ns=%lld;period=%u;cost_permille=%u",
 		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns,
 		       ret_summary->period, ret_summary->cost_permille);
-	session_env(session, p->source, SESSION_NONE, STR("pc_sampling"),
+	session_env(session, p->source, SESSION_NONE, STR("pc_sampling_cost"),
 		    (struct str){ text, (size_t)len });
 	return true;
 }

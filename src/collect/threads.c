@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "collect/perf_watch.h"
 #include "collect/python_thread.h"
+#include "model/thread_state.h"
 
 static const int64_t INTERVAL_NS = 20000000;
 /* Shorter waits are not asked what they wait for. */
@@ -261,7 +262,7 @@ static void watch_closely(struct threads *threads, struct watched *watched, int6
 		return;
 	}
 	if (threads->source == SESSION_NONE)
-		threads->source = session_source(session, "perf", "context switches");
+		threads->source = session_source(session, READER_PERF, "context switches");
 }
 
 static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)
@@ -355,25 +356,22 @@ static bool is_queued(struct watched *watched)
 
 /* "waiting: futex". The file says "running", or "202 0x..." with the arguments,
  * or "-1 ..." outside of any call; it may be out of reach. */
-static uint32_t in_call(struct session *session, const char *state, int file)
+static uint32_t in_call(struct session *session, enum thread_state state, int file)
 {
-	char text[TEXT_BYTES], line[64];
+	char text[TEXT_BYTES], call[32];
 	const char *at = text;
 	uint64_t number;
-	int len;
 
 	text_of(file, text);
 	if (*text < '0' || *text > '9')
-		return intern_text(session->strings, state);
+		return thread_state_string(session, state, NULL);
 	number = number_at(&at);
 	for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
-		if ((uint64_t)CALLS[i].number == number) {
-			len = snprintf(line, sizeof(line), "%s: %s", state, CALLS[i].name);
-			return session_string(session, line, (size_t)len);
-		}
+		if ((uint64_t)CALLS[i].number == number)
+			return thread_state_string(session, state, CALLS[i].name);
 	}
-	len = snprintf(line, sizeof(line), "%s: system call %u", state, (unsigned int)number);
-	return session_string(session, line, (size_t)len);
+	(void)snprintf(call, sizeof(call), "system call %u", (unsigned int)number);
+	return thread_state_string(session, state, call);
 }
 
 /* 0: it is gone. */
@@ -390,18 +388,20 @@ static uint32_t state_of(struct threads *threads, struct watched *watched)
 		return 0;
 	switch (*rest) {
 	case 'R':
-		state = intern_text(session->strings, is_queued(watched) ? "runnable" : "running");
+		state = thread_state_string(
+			session, is_queued(watched) ? THREAD_STATE_runnable : THREAD_STATE_running,
+			NULL);
 		watched->was_running = true;
 		return state;
 	case 'S':
-		state = in_call(session, "waiting", watched->syscall);
+		state = in_call(session, THREAD_STATE_waiting, watched->syscall);
 		break;
 	case 'D':
-		state = in_call(session, "uninterruptible", watched->syscall);
+		state = in_call(session, THREAD_STATE_uninterruptible, watched->syscall);
 		break;
 	case 'T':
 	case 't':
-		state = intern_text(session->strings, "stopped");
+		state = thread_state_string(session, THREAD_STATE_stopped, NULL);
 		break;
 	default: /* dead, or something new */
 		return 0;

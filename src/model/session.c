@@ -240,6 +240,21 @@ void session_loss(struct session *session, uint32_t source, enum loss loss, int6
 	session->losses.at[source].count[loss] += count;
 }
 
+int64_t session_loss_sum(const struct session *session, enum loss loss, bool of_perf)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < session->losses.count; i++) {
+		bool is_perf =
+			i < session->sources.count &&
+			!strcmp(session_text(session, session->sources.at[i].reader), READER_PERF);
+
+		if (is_perf == of_perf)
+			sum += session->losses.at[i].count[loss];
+	}
+	return sum;
+}
+
 void session_note(struct session *session, uint32_t source, const char *fmt, ...)
 {
 	struct buf text = { 0 };

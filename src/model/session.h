@@ -133,6 +133,8 @@ enum loss {
 		LOSS_COUNT
 };
 
+#define READER_PERF "perf"
+
 struct loss_row {
 	uint32_t source;
 	int64_t count[LOSS_COUNT];
@@ -195,6 +197,9 @@ uint32_t session_key(struct session *session, const struct kernel_key *key);
 void session_env(struct session *session, uint32_t source, uint32_t device, struct str key,
 		 struct str value);
 void session_loss(struct session *session, uint32_t source, enum loss loss, int64_t count);
+/* Of the sources whose reader is READER_PERF, or of all the others: context switches of
+ * threads are no records of what devices did. */
+int64_t session_loss_sum(const struct session *session, enum loss loss, bool of_perf);
 void session_note(struct session *session, uint32_t source, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void session_missing_column(struct session *session, uint32_t source, const char *column);

@@ -197,11 +197,7 @@ static void put_loss(const struct facts *facts, struct json *json)
 
 	json_object(json, "loss");
 	for (int loss = 0; loss < LOSS_COUNT; loss++) {
-		int64_t sum = 0;
-
-		for (size_t i = 0; i < session->losses.count; i++)
-			sum += session->losses.at[i].count[loss];
-		json_i64(json, loss_key(loss), sum);
+		json_i64(json, loss_key(loss), session_loss_sum(session, loss, false));
 	}
 	if (facts->has_timeline) {
 		put_i64(json, "unmatched_ops", facts->unmatched_ops);

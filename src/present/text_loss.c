@@ -22,13 +22,17 @@ static void loss_line(struct page *page, int64_t count, const char *what)
 		  INK_PLAIN, what);
 }
 
-static int64_t loss_sum(const struct facts *facts, enum loss loss)
+/* What the kernel recorded of threads; what was lost of it. */
+static int64_t print_perf(struct page *page, const struct session *session)
 {
-	int64_t sum = 0;
+	int64_t seen = session_loss_sum(session, LOSS_seen, true);
+	int64_t lost = session_loss_sum(session, LOSS_dropped, true);
 
-	for (size_t i = 0; i < facts->session->losses.count; i++)
-		sum += facts->session->losses.at[i].count[loss];
-	return sum;
+	if (seen || lost)
+		loss_line(page, seen, _("context switches and samples of threads"));
+	if (lost)
+		loss_line(page, lost, _("more of these found no room in the kernel's buffer"));
+	return lost;
 }
 
 static void print_coverage(struct page *page, const struct facts *facts)
@@ -119,14 +123,15 @@ void text_loss(struct page *page, const struct facts *facts)
 	int64_t lost = 0;
 
 	page_heading(page, _("What the recording lacks"), NULL);
-	loss_line(page, loss_sum(facts, LOSS_seen), loss_what(LOSS_seen));
+	loss_line(page, session_loss_sum(session, LOSS_seen, false), loss_what(LOSS_seen));
 	for (int loss = LOSS_seen + 1; loss < LOSS_COUNT; loss++) {
-		int64_t sum = loss_sum(facts, (enum loss)loss);
+		int64_t sum = session_loss_sum(session, (enum loss)loss, false);
 
 		if (sum)
 			loss_line(page, sum, loss_what((enum loss)loss));
 		lost += sum;
 	}
+	lost += print_perf(page, session);
 	if (facts->has_timeline && facts->unmatched_ops > 0)
 		loss_line(page, facts->unmatched_ops, _("operations whose launch is not in it"));
 	if (facts->has_timeline && facts->unmatched_calls > 0)

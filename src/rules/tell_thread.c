@@ -5,6 +5,7 @@
 #include "base/i18n.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "model/thread_state.h"
 #include "rules/tell.h"
 
 /* Of a cause, what a call must cover to speak for it. */
@@ -52,25 +53,23 @@ static enum thread_wait wait_of_call(struct str call)
 
 enum thread_wait thread_wait_of(const char *state)
 {
-	static const char waiting[] = "waiting: ", hard[] = "uninterruptible";
-	struct str text = str_of(state);
+	const char *call;
 
-	if (!text.len)
+	if (!*state)
 		return THREAD_UNKNOWN;
-	if (!strcmp(state, "running"))
+	switch (thread_state_of(state, &call)) {
+	case THREAD_STATE_running:
 		return THREAD_RUNS;
-	if (!strcmp(state, "runnable"))
+	case THREAD_STATE_runnable:
 		return THREAD_NO_CORE;
-	if (str_starts(text, waiting)) {
-		text.at += sizeof(waiting) - 1;
-		text.len -= sizeof(waiting) - 1;
-		return wait_of_call(text);
-	}
-	if (str_starts(text, hard))
+	case THREAD_STATE_uninterruptible:
 		return THREAD_STORAGE;
-	if (!strcmp(state, "waiting") || !strcmp(state, "stopped"))
-		return THREAD_OTHER;
-	return wait_of_call(text);
+	case THREAD_STATE_waiting:
+	case THREAD_STATE_stopped:
+		return wait_of_call(str_of(call));
+	default:
+		return wait_of_call(str_of(state));
+	}
 }
 
 enum thread_wait thread_wait(const struct facts *facts, const struct idle_fact *idle)

@@ -516,3 +516,20 @@ Test(present, width_counts_cells)
 	cr_assert_eq(present_width("\xff"), -1);
 	cr_assert_eq(present_width("\xe5\x86"), -1);
 }
+
+Test(present, context_switches_are_counted_apart_from_records_of_the_device)
+{
+	struct made *made = host_only();
+	uint32_t perf = session_source(made->session, READER_PERF, "context switches");
+	struct buf text, json;
+
+	session_loss(made->session, perf, LOSS_seen, 900000);
+	session_loss(made->session, perf, LOSS_dropped, 31);
+	text = text_of(made, (struct present_style){ .columns = 80 });
+	json = json_of(made);
+	cr_assert_not_null(strstr(text.at, "  75  records in the file"));
+	cr_assert_not_null(strstr(text.at, "900,000  context switches and samples of threads"));
+	cr_assert_not_null(strstr(text.at, "31  more of these found no room"));
+	cr_assert_null(strstr(text.at, "records that could not be used"));
+	cr_assert_not_null(strstr(json.at, "\"seen\": 75,"));
+}

@@ -264,9 +264,9 @@ Test(spool, sampling_of_two_contexts_covers_what_either_of_them_does)
 	SLOT(SLOT_PC_WINDOW, .time_ns = 310, .b = PC_WHY_END, .x = { 8, 20, 55 });
 	SLOT(SLOT_PC_WINDOW, .time_ns = 320, .value = 1, .x = { 8, 77 }); /* no period */
 	take();
-	cr_assert_eq(strncmp(env_of("pc_sampling"), "covered_ns=200;span_ns=", 23), 0, "%s",
-		     env_of("pc_sampling"));
-	cr_assert_not_null(strstr(env_of("pc_sampling"), ";period=20;cost_permille=55"));
+	cr_assert_eq(strncmp(env_of("pc_sampling_cost"), "covered_ns=200;span_ns=", 23), 0, "%s",
+		     env_of("pc_sampling_cost"));
+	cr_assert_not_null(strstr(env_of("pc_sampling_cost"), ";period=20;cost_permille=55"));
 	cr_assert_not_null(strstr(spool_complaint(bench.spool, 0),
 				  "PC sampling took 5.5 % of the time (bound 3 %): it was on"));
 	cr_assert_eq(loss(LOSS_malformed), 1);
