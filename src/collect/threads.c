@@ -48,7 +48,7 @@ struct threads {
 	const char *root;
 	struct threads_opts opts;
 	struct sink *sink;
-	int64_t due_ns;
+	int64_t due_ns, looked_ns;
 	uint32_t limited; /* threads that perf is too dear for */
 	uint32_t source;  /* of what perf lost; SESSION_NONE until it is used */
 	/* The first reason why there are only looks, why no Python functions. */
@@ -422,6 +422,21 @@ static int put(struct threads *threads, const struct watched *watched, int64_t n
 	return watched->state ? sink_range(threads->sink, &range, err) : 0;
 }
 
+/* What was last seen of a thread that ended between two looks: it held no longer than to
+ * where the next would have been. */
+static int end(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
+{
+	int64_t due_ns = threads->looked_ns + INTERVAL_NS;
+	int64_t until_ns = now_ns < due_ns ? now_ns : due_ns;
+
+	if (watched->python && python_thread_finish(watched->python, until_ns, err) < 0)
+		return err->code;
+	if (watched->state && put(threads, watched, until_ns, err) < 0)
+		return err->code;
+	watched->state = 0;
+	return 0;
+}
+
 /* Take what the kernel recorded of it. 0: it has ended. */
 static int feed(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
 {
@@ -440,7 +455,7 @@ static int feed(struct threads *threads, struct watched *watched, int64_t now_ns
 			     "thread %lld switches so often that to record it would slow it: "
 			     "fewer records, or looks, of it and others like it",
 			     (long long)session->lanes.at[watched->lane].tid);
-	return alive;
+	return alive || end(threads, watched, now_ns, err) == 0 ? alive : err->code;
 }
 
 /* As `each` says 0 of a thread it has ended, and is watched no more. */
@@ -497,6 +512,7 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 		return 0;
 	/* What is new is opened once: that is not what rests are for. */
 	watch_new(threads, now_ns);
+	threads->looked_ns = now_ns;
 	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (for_all(threads, look, now_ns, err) < 0)
 		return err->code;
