@@ -214,7 +214,7 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 	if (any)
 		result = group_all(&grouping, store, err);
 	suspects(&grouping, facts);
-	rank_names(timeline);
+	facts->streams_uncompared = (int64_t)rank_names(timeline);
 	rank_waiting(timeline, facts);
 	map_done(&grouping.slot);
 	VEC_DONE(&grouping.groups);

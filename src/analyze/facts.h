@@ -544,6 +544,8 @@ struct facts {
 	double host_inflation;   /* ratio where it can be told; NAN */
 	int64_t unmatched_calls; /* launch calls without their op */
 	int64_t unmatched_ops;
+	int64_t streams_uncompared; /* of collectives: more than ranks are compared by */
+	int64_t threads_unsearched; /* for steps, of processes in whose busiest none were found */
 	VEC(struct device_fact) devices;
 	VEC(struct kernel_fact) kernels; /* by sum_ns, then by counter duration */
 	VEC(struct op_fact) ops;         /* by gpu_total_ns + cpu_self_ns */

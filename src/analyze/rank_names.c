@@ -39,6 +39,7 @@ struct streams {
 	const struct timeline *timeline;
 	VEC(struct stream) at;
 	VEC(size_t) members; /* of the communicator at hand */
+	size_t left_out;
 };
 
 /* Each rank needs something of every other: it can't end before the last begins. */
@@ -90,9 +91,12 @@ static void streams_find(struct streams *streams)
 		for (to = from + 1; to < timeline->unsized.count && at[to].lane == at[from].lane;)
 			to++;
 		if (source >= session->sources.count || session->sources.at[source].rank < 0 ||
-		    !session->sources.at[source].has_utc || to - from < PAIRS_LEAST ||
-		    streams->at.count == STREAMS_MOST)
+		    !session->sources.at[source].has_utc || to - from < PAIRS_LEAST)
 			continue;
+		if (streams->at.count == STREAMS_MOST) {
+			streams->left_out++;
+			continue;
+		}
 		stream = VEC_ADD(&streams->at);
 		stream->first = from;
 		stream->count = to - from;
@@ -176,12 +180,12 @@ static void communicator_out(struct timeline *timeline, struct streams *streams,
 	}
 }
 
-void rank_names(struct timeline *timeline)
+size_t rank_names(struct timeline *timeline)
 {
 	struct streams streams = { .timeline = timeline };
 
 	if (!timeline->unsized.count)
-		return;
+		return 0;
 	qsort(timeline->unsized.at, timeline->unsized.count, sizeof(*timeline->unsized.at),
 	      by_lane);
 	streams_find(&streams);
@@ -193,4 +197,5 @@ void rank_names(struct timeline *timeline)
 	}
 	VEC_DONE(&streams.at);
 	VEC_DONE(&streams.members);
+	return streams.left_out;
 }

@@ -162,13 +162,15 @@ static int by_source_and_calls(const void *a, const void *b)
 	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* Of the threads of one process, those with most calls, the best one's units. */
-static void source_units(const struct timeline *timeline, const struct launcher *launchers,
-			 size_t count, struct tl_ranges *units)
+/* Of the threads of one process, those with most calls, the best one's units. Returns
+ * how many more there are if none has any. */
+static size_t source_units(const struct timeline *timeline, const struct launcher *launchers,
+			   size_t count, struct tl_ranges *units)
 {
 	struct thread thread = { .source.get = launches_get, .timeline = timeline };
 	struct tl_ranges best = { 0 }, now = { 0 };
 	int64_t best_ns = 0;
+	size_t left_out;
 
 	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
 		int64_t ns;
@@ -187,9 +189,11 @@ static void source_units(const struct timeline *timeline, const struct launcher 
 	}
 	for (size_t i = 0; i < best.count; i++)
 		*VEC_ADD(units) = best.at[i];
+	left_out = best.count || count < THREADS_MOST ? 0 : count - THREADS_MOST;
 	VEC_DONE(&best);
 	VEC_DONE(&now);
 	VEC_DONE(&thread.calls);
+	return left_out;
 }
 
 static int by_start(const void *a, const void *b)
@@ -201,9 +205,10 @@ static int by_start(const void *a, const void *b)
 	return (x->source > y->source) - (x->source < y->source);
 }
 
-void step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
+size_t step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
 {
 	VEC(struct launcher) launchers = { 0 };
+	size_t left_out = 0;
 
 	for (size_t i = 0; i < timeline->lanes.count; i++) {
 		const struct tl_lane *lane = &timeline->lanes.at[i];
@@ -220,10 +225,11 @@ void step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
 		while (i + n < launchers.count &&
 		       launchers.at[i + n].source == launchers.at[i].source)
 			n++;
-		source_units(timeline, &launchers.at[i], n, ret_units);
+		left_out += source_units(timeline, &launchers.at[i], n, ret_units);
 		i += n;
 	}
 	VEC_DONE(&launchers);
 	if (ret_units->count)
 		qsort(ret_units->at, ret_units->count, sizeof(*ret_units->at), by_start);
+	return left_out;
 }

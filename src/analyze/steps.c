@@ -162,7 +162,7 @@ static void repeated_launches(struct steps *steps)
 {
 	struct tl_ranges units = { 0 };
 
-	step_units(steps->timeline, &units);
+	steps->facts->threads_unsearched = (int64_t)step_units(steps->timeline, &units);
 	for (size_t i = 0; i < units.count; i++)
 		step_add(steps, &units.at[i], true);
 	if (units.count)

@@ -328,7 +328,8 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 /* What ranks in one profile waited for each other. */
 void rank_waiting(struct timeline *timeline, struct facts *facts);
 /* Into timeline.collectives: those of timeline.unsized whose ranks can be told. */
-void rank_names(struct timeline *timeline);
+/* Returns the streams that were too many to compare. */
+size_t rank_names(struct timeline *timeline);
 bool collective_name(const char *name);
 void host_ops(struct timeline *timeline, struct facts *facts);
 /* Set-up, and the times of what is steady; idle_facts tells its idle time. */
@@ -356,8 +357,9 @@ void looks_count(struct look_counts *counts, const struct timeline *timeline, ui
 /* Into the fact, where they are enough; empties the counts. */
 void looks_tell(struct look_counts *counts, const struct session *session, struct idle_fact *idle);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
-/* The units of launches that threads repeat, by start; without names. */
-void step_units(const struct timeline *timeline, struct tl_ranges *ret_units);
+/* The units of launches that threads repeat, by start; without names. Returns how many
+ * threads were too many to search, of processes in which no units were found. */
+size_t step_units(const struct timeline *timeline, struct tl_ranges *ret_units);
 int memory_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		 struct err *err);
 /* The same of processes that were recorded block by block. */

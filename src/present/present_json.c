@@ -202,6 +202,8 @@ static void put_loss(const struct facts *facts, struct json *json)
 	if (facts->has_timeline) {
 		put_i64(json, "unmatched_ops", facts->unmatched_ops);
 		put_i64(json, "unmatched_calls", facts->unmatched_calls);
+		put_i64(json, "streams_uncompared", facts->streams_uncompared);
+		put_i64(json, "threads_unsearched", facts->threads_unsearched);
 	}
 	put_i64(json, "damaged_chunks", facts->damaged_chunks);
 	json_array(json, "missing_columns");

@@ -136,6 +136,12 @@ void text_loss(struct page *page, const struct facts *facts)
 		loss_line(page, facts->unmatched_ops, _("operations whose launch is not in it"));
 	if (facts->has_timeline && facts->unmatched_calls > 0)
 		loss_line(page, facts->unmatched_calls, _("launches whose operation is not in it"));
+	if (facts->streams_uncompared > 0)
+		loss_line(page, facts->streams_uncompared,
+			  _("streams of collectives too many to compare between ranks"));
+	if (facts->threads_unsearched > 0)
+		loss_line(page, facts->threads_unsearched,
+			  _("threads too many to search for steps"));
 	if (facts->damaged_chunks > 0)
 		loss_line(page, facts->damaged_chunks, _("damaged blocks of the profile"));
 	print_coverage(page, facts);

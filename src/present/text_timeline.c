@@ -4,6 +4,7 @@
 
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/tell_thread.h"
 
 /* One part of a device's span in the bar. */
 struct part {
@@ -178,6 +179,7 @@ static const char *looks_text(struct page *page, int64_t part, int64_t all)
 /* "              its thread: waiting: futex, in 41 of 50 looks". */
 static void print_thread(struct page *page, const struct facts *facts, const struct idle_fact *idle)
 {
+	enum thread_wait wait = thread_wait(facts, idle);
 	struct unit_text ns, all;
 
 	if (idle->thread_state)
@@ -187,6 +189,10 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 							 units_ns(&all, idle->thread_ns))
 					   : looks_text(page, idle->thread_state_looks,
 							idle->thread_looks));
+	/* Findings say it of what they speak about. */
+	if (idle->thread_state && idle->cause != IDLE_HOST_LATE &&
+	    idle->cause != IDLE_LAUNCH_RATE && *thread_wait_text(wait))
+		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM, thread_wait_text(wait));
 	if (idle->python)
 		print_seen(page, _("in Python: "), SEEN_TEXT,
 			   text_string(page, facts, idle->python),

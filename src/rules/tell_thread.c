@@ -87,7 +87,7 @@ enum thread_wait thread_wait(const struct facts *facts, const struct idle_fact *
 	return wait == THREAD_OTHER ? THREAD_UNKNOWN : wait;
 }
 
-static const char *wait_text(enum thread_wait wait)
+const char *thread_wait_text(enum thread_wait wait)
 {
 	static const char *const text[] = {
 		[THREAD_UNKNOWN] = "",
@@ -107,7 +107,7 @@ static const char *wait_text(enum thread_wait wait)
 static const char *state_text(const struct idle_fact *idle, struct findings *findings)
 {
 	const char *state = idle->thread_state;
-	const char *what = wait_text(thread_wait_of(state));
+	const char *what = thread_wait_text(thread_wait_of(state));
 	struct unit_text ns, all;
 
 	if (idle->thread_ns > 0) /* "it waited for storage", "waiting: pread", "1.2 s", "1.4 s" */
@@ -132,7 +132,7 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 		text = state_text(idle, findings);
 	else if (thread_wait(facts, idle))
 		text = finding_text(findings, _(" Its thread meanwhile: %s (in %s)."),
-				    wait_text(thread_wait(facts, idle)),
+				    thread_wait_text(thread_wait(facts, idle)),
 				    session_text(facts->session, idle->during.at[0].name));
 	if (idle->python)
 		text = finding_text(findings, _("%s Python was in %s in %lld of %lld looks."), text,

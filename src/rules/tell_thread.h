@@ -25,6 +25,9 @@ enum thread_wait thread_wait_of(const char *state);
 /* Of the cause: by its state; else by the call of the system that covers half of it. */
 enum thread_wait thread_wait(const struct facts *facts, const struct idle_fact *idle);
 
+/* "it waited for storage", in the reader's language; "" for unknown. */
+const char *thread_wait_text(enum thread_wait wait);
+
 /* A sentence for each thing that is known, with how it is known; "" nothing is. */
 const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 			struct findings *findings);

@@ -395,6 +395,7 @@ Test(present, how_often_a_thread_was_seen_stays_on_the_page)
 {
 	static const char *const langs[] = { "en", "zh" };
 	static const char *const often[] = { ", in 472 of 472 looks", "472 次" };
+	static const char *const words[] = { "it waited for another", "在等另一个" };
 
 	for (size_t i = 0; i < sizeof(langs) / sizeof(*langs); i++) {
 		cr_assert(i18n_choose(langs[i]), "%s", langs[i]);
@@ -403,6 +404,7 @@ Test(present, how_often_a_thread_was_seen_stays_on_the_page)
 			struct buf out = text_of(seen_at(), style);
 
 			cr_assert_not_null(strstr(out.at, often[i]), "%s", out.at);
+			cr_assert_not_null(strstr(out.at, words[i]), "%s", out.at);
 			for (char *text = out.at, *line; (line = strtok_r(text, "\n", &text));)
 				cr_assert_leq(present_width(line), columns, "%s", line);
 			buf_done(&out);

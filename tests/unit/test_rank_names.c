@@ -163,6 +163,19 @@ Test(rank_names, what_one_rank_lacks_at_the_end_is_left_out)
 }
 
 /* Another order, another time, one rank alone, a kind whose root need not wait. */
+Test(rank_names, streams_that_are_too_many_are_counted)
+{
+	struct job job = job_new(1);
+
+	for (int stream = 0; stream < 4100; stream++)
+		for (int i = 0; i < 10; i++)
+			kernel(&job, 0, stream, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 10 * i,
+			       10 * i + 5);
+	analyze(&job);
+	cr_assert_eq(job.facts->streams_uncompared, 4);
+	job_done(&job);
+}
+
 Test(rank_names, where_ranks_do_not_match_nothing_is_said)
 {
 	for (int way = 0; way < 5; way++) {

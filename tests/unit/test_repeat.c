@@ -270,6 +270,23 @@ Test(repeat, steps_and_read_backs_a_step_are_known_without_ranges)
 	trace_done(&trace);
 }
 
+/* The ninth by its calls is the one with the loop. */
+Test(repeat, threads_that_are_not_searched_are_counted)
+{
+	for (int others = 7; others < 10; others++) {
+		struct trace trace = trace_new();
+
+		loop(&trace, 20, 3000, 1);
+		for (int other = 0; other < others; other++)
+			for (int i = 0; i < 400; i++)
+				trace_launch(&trace, 100 + other, 130 * i + other,
+					     130 * i + other + 2, 130 * i + other + 3);
+		trace_analyze(&trace);
+		cr_assert_eq(trace.facts->threads_unsearched, others < 8 ? 0 : others - 7);
+		trace_done(&trace);
+	}
+}
+
 Test(repeat, a_loop_shorter_than_a_step_is_none)
 {
 	struct trace trace = trace_new();
