@@ -1,7 +1,7 @@
 /*
  * symbols.h - names of functions in ELF files, for call stacks of programs that
  * are not ours. ELF-64 of this machine's byte order; .symtab where the file has
- * one of at most 64 MiB, else .dynsym. Files are read, not mapped: they can change under us.
+ * one of at most 16 MiB, else .dynsym. Files are read, not mapped: they can change under us.
  * What is read is kept, up to 256 MiB and 1,024 files; what comes then has no names.
  *
  * Not thread safe.

@@ -1,8 +1,10 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/symbols.h"
@@ -79,4 +81,56 @@ Test(symbols, a_damaged_file_is_survived)
 	close(self);
 	close(file);
 	unlink(path);
+}
+
+static void put_at(int file, const void *from, size_t len, uint64_t at)
+{
+	cr_assert_eq(pwrite(file, from, len, (off_t)at), (ssize_t)len);
+}
+
+/* A full table of `bytes` says "full", the dynamic one "exported", both of address 4096. */
+static const char *found_beside(uint64_t bytes)
+{
+	enum { NAMES = 1024, EXPORTED = 2048, FULL = 4096 };
+	static char found[16];
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+	char path[] = "/tmp/symbols-XXXXXX";
+	int file = mkstemp(path);
+	Elf64_Ehdr head = { .e_shentsize = sizeof(Elf64_Shdr),
+			    .e_shnum = 4,
+			    .e_shoff = sizeof(head) };
+	Elf64_Shdr sections[4] = {
+		[1] = { .sh_type = SHT_SYMTAB, .sh_offset = FULL, .sh_size = bytes, .sh_link = 3 },
+		[2] = { .sh_type = SHT_DYNSYM, .sh_offset = EXPORTED, .sh_link = 3 },
+		[3] = { .sh_offset = NAMES, .sh_size = 16 },
+	};
+	Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_value = 4096,
+			     .st_size = 64 };
+	const char *name;
+
+	memcpy(head.e_ident, ELFMAG, SELFMAG);
+	head.e_ident[EI_CLASS] = ELFCLASS64;
+	head.e_ident[EI_DATA] = ELFDATA2LSB;
+	sections[2].sh_size = sizeof(symbol);
+	put_at(file, &head, sizeof(head), 0);
+	put_at(file, sections, sizeof(sections), sizeof(head));
+	put_at(file, "\0full\0exported", 16, NAMES);
+	symbol.st_name = 1;
+	put_at(file, &symbol, sizeof(symbol), FULL);
+	symbol.st_name = 6;
+	put_at(file, &symbol, sizeof(symbol), EXPORTED);
+	cr_assert_eq(ftruncate(file, (off_t)(FULL + bytes)), 0);
+	name = symbols_find(symbols, path, 4100);
+	(void)snprintf(found, sizeof(found), "%s", name ? name : "");
+	close(file);
+	unlink(path);
+	return found;
+}
+
+Test(symbols, a_table_that_takes_long_is_left_for_the_dynamic_one)
+{
+	cr_assert_str_eq(found_beside(24), "full");
+	cr_assert_str_eq(found_beside(16 << 20), "full");
+	cr_assert_str_eq(found_beside((16 << 20) + 24), "exported");
 }
