@@ -129,6 +129,7 @@ struct inject {
 	uint32_t pc_period;                  /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
+	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
 	uint8_t launches[2][CALLS_MAX / 8]; /* bits: calls of driver and runtime that launch */
 	struct pc pc;

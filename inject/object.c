@@ -4,7 +4,8 @@
  *
  * One that is made is told of at the exit of its call, one that is destroyed at the
  * entry: in between nobody else can be given the same handle. The runtime's call
- * and the driver's inside it both speak of one handle; sonde takes them for one.
+ * and the driver's inside it both speak of one handle: the outer one is left out
+ * here, as its call stack costs much, and where that fails sonde takes them for one.
  */
 #include "inject/inject.h"
 
@@ -62,6 +63,21 @@ bool object_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 	return true;
 }
 
+/* The driver's call inside this one has told of it, the last of all threads. */
+static bool is_told(struct inject *inject, uint32_t domain, uintptr_t object)
+{
+	return domain == CUPTI_DOMAIN_RUNTIME &&
+	       atomic_compare_exchange_strong(&inject->object_told, &object, 0);
+}
+
+static void told(struct inject *inject, uint32_t domain, uintptr_t object, bool made)
+{
+	if (made && domain == CUPTI_DOMAIN_DRIVER)
+		atomic_store(&inject->object_told, object);
+	else if (!made)
+		(void)atomic_compare_exchange_strong(&inject->object_told, &object, 0);
+}
+
 /* [setup] in a callback */
 bool object_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		   const struct cupti_callback *call)
@@ -83,6 +99,8 @@ bool object_called(struct inject *inject, struct segment *segment, uint32_t doma
 		if ((call->result && *(const uint32_t *)call->result) || !handle)
 			return true;
 		handle = *(const uintptr_t *)handle; /* NOLINT(performance-no-int-to-ptr) */
+		if (handle && is_told(inject, domain, handle * OBJECT_KINDS + what->kind))
+			return true;
 		if (handle)
 			site = site_here(inject, segment, SITE_OBJECT);
 	}
@@ -95,5 +113,6 @@ bool object_called(struct inject *inject, struct segment *segment, uint32_t doma
 	slot->x[1] = what->kind;
 	slot->x[2] = what->makes;
 	slot_commit(slot, SLOT_OBJECT);
+	told(inject, domain, handle * OBJECT_KINDS + what->kind, what->makes);
 	return true;
 }

@@ -16,7 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAMES_MAX = 48, FRAMES_TOLD = 8, STACKS_MAX = 50000 };
+enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
+/* Of a process; what they cost: doc/inject.md. */
+static const uint32_t STACKS_MAX[SITE_COUNT] = { [SITE_MEMORY] = 50000, [SITE_OBJECT] = 25000 };
 /* What unwinding, dladdr and snprintf can need: a thread with less goes untold. */
 enum { STACK_LEAST = 64 << 10 };
 
@@ -108,7 +110,7 @@ static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, stru
 uint32_t site_here(struct inject *inject, struct segment *segment, enum site_of of)
 {
 	if (!inject->unwind || !inject->unwind_ip || !has_room() ||
-	    atomic_fetch_add(&inject->stacks[of], 1) >= STACKS_MAX)
+	    atomic_fetch_add(&inject->stacks[of], 1) >= STACKS_MAX[of])
 		return 0;
 	return take_stack(inject, segment);
 }
