@@ -281,8 +281,7 @@ static uint64_t context_key(uint32_t source, uint32_t context)
 	return (uint64_t)source << 32 | context;
 }
 
-/* What lives in a context, to be found when it goes. Once given back it may stay in
- * the list: it leaves with all of it, so each making is looked at once. */
+/* Into the list of its context, which what is given back leaves with all of it. */
 static void list(struct blocks *blocks, struct holder *holder)
 {
 	uint64_t key = context_key(holder->source, (uint32_t)(holder->id >> 32));
@@ -295,7 +294,7 @@ static void list(struct blocks *blocks, struct holder *holder)
 	map_put(&blocks->contexts, key, (uint64_t)(holder - blocks->holders.at) + 1);
 }
 
-/* The program goes on: what was made in contexts that are gone is gone, too. */
+/* The program goes on: what was made in them is gone, too. */
 static void clear_gone(struct blocks *blocks)
 {
 	for (size_t i = 0; i < blocks->gone.count; i++) {
@@ -306,13 +305,11 @@ static void clear_gone(struct blocks *blocks)
 
 		if (first)
 			*first = 0;
-		while (at) {
-			struct holder *holder = &blocks->holders.at[at - 1];
-
+		for (struct holder *holder; at; at = holder->next) {
+			holder = &blocks->holders.at[at - 1];
 			if (holder->held)
 				count_object(blocks, holder, holder->place, false);
 			holder->held = holder->listed = false;
-			at = holder->next;
 		}
 	}
 	blocks->gone.count = 0;
@@ -362,28 +359,6 @@ static void find_own_steps(struct blocks *blocks)
 	}
 }
 
-/* The step that a time lies in, 0 for none and for the first; steps are in order of
- * start, those of several processes side by side. */
-static int64_t step_at(const struct blocks *blocks, uint32_t source, int64_t time)
-{
-	const struct step_facts *steps = &blocks->facts->steps;
-	enum { BESIDE = 64 };
-	size_t low = 0, high = steps->step.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (steps->step.at[middle].start_ns <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i > 1 && i + BESIDE > low; i--)
-		if (steps->step.at[i - 1].source == source && steps->step.at[i - 1].end_ns > time)
-			return i - 1 == blocks->own[source].first ? 0 : (int64_t)i - 1;
-	return 0;
-}
-
 /* Enough to tell what comes again. */
 static bool has_steps(const struct blocks *blocks, uint32_t source)
 {
@@ -399,7 +374,7 @@ static int64_t place_in_time(const struct blocks *blocks, uint32_t source, int64
 	const struct timeline *timeline = blocks->timeline;
 
 	if (has_steps(blocks, source))
-		return step_at(blocks, source, time);
+		return step_at(&blocks->facts->steps, blocks->own[source].first, source, time);
 	for (size_t i = 0; i < blocks->facts->devices.count; i++) {
 		const struct device_fact *device = &blocks->facts->devices.at[i];
 		struct judged judged = device_judged(device);

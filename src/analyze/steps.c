@@ -340,6 +340,26 @@ static void steps_judge(struct steps *steps)
 	free(values);
 }
 
+int64_t step_at(const struct step_facts *steps, size_t first, uint32_t source, int64_t time_ns)
+{
+	enum { BESIDE = 64 };
+	const struct step *step = steps->step.at;
+	size_t low = 0, high = steps->step.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (step[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i > 1 && i + BESIDE > low; i--)
+		if (step[i - 1].source == source && step[i - 1].end_ns > time_ns)
+			return i - 1 == first ? 0 : (int64_t)i - 1;
+	return 0;
+}
+
 static void steps_finish(struct steps *steps)
 {
 	if (steps->out->step.count) {

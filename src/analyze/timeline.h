@@ -357,6 +357,9 @@ void looks_count(struct look_counts *counts, const struct timeline *timeline, ui
 /* Into the fact, where they are enough; empties the counts. */
 void looks_tell(struct look_counts *counts, const struct session *session, struct idle_fact *idle);
 void step_facts_build(struct timeline *timeline, struct facts *facts);
+/* The step that a time lies in, 0 for none and for the `first` of its source; steps are
+ * in order of start, those of several processes side by side. */
+int64_t step_at(const struct step_facts *steps, size_t first, uint32_t source, int64_t time_ns);
 /* The units of launches that threads repeat, by start; without names. Returns how many
  * threads were too many to search, of processes in which no units were found. */
 size_t step_units(const struct timeline *timeline, struct tl_ranges *ret_units);
