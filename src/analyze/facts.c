@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/bound.h"
 #include "analyze/system.h"
@@ -86,6 +87,15 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->system.ledger.reference_mhz = NAN;
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		fact->system.ledger.row[i].mhz_lost = NAN;
+}
+
+int step_name_bytes(const char *name)
+{
+	size_t len = strlen(name), digits = len;
+
+	while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+		digits--;
+	return (int)(digits < len && digits > 1 && name[digits - 1] == '#' ? digits - 1 : len);
 }
 
 size_t steps_of(const struct step_facts *steps, uint32_t source)

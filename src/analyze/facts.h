@@ -491,6 +491,9 @@ struct step_facts {
 	VEC(struct step) step;
 };
 
+/* "ProfilerStep" of "ProfilerStep#3": what the steps' names have in common. */
+int step_name_bytes(const char *name);
+
 /* Those of one source: several processes have each their own. */
 size_t steps_of(const struct step_facts *steps, uint32_t source);
 

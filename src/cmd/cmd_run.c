@@ -46,8 +46,9 @@ static const struct opt run_opts[] = {
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
 	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
-		   N_("of cuda,kernel,nvtx,memory,sync,unified,queued,osrt,sched,cpu,python; else "
-		      "cuda,nvtx,memory,sync,sched,cpu,python")),
+		   N_("with commas between: cuda kernel nvtx memory sync unified queued osrt sched "
+		      "cpu "
+		      "python; else cuda,nvtx,memory,sync,sched,cpu,python")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",

@@ -248,12 +248,15 @@ static void text_verdict(struct page *page, const struct facts *facts,
 		text = counters_sentence(page, facts);
 	if (!text)
 		text = faults_sentence(page, facts);
-	if (!text)
+	/* Of programs or lines alone there is nothing to sum up in front of a finding. */
+	if (!text && first)
+		text = page_printf(page, _("%s."), first->title);
+	else if (!text)
 		text = _("Nothing that can be judged was recorded.");
-	else if (!first && !facts->no_device_activity)
-		text = page_printf(page, _("%s Nothing stands out."), text);
-	if (first)
+	else if (first)
 		text = page_printf(page, _("%s First: %s."), text, first->title);
+	else if (!facts->no_device_activity)
+		text = page_printf(page, _("%s Nothing stands out."), text);
 	page_blank(page);
 	page_wrap(page, first ? first->severity == SEVERITY_BAD ? INK_BAD : INK_WAIT : INK_WORK,
 		  mark, 2, INK_BOLD, text);

@@ -183,18 +183,19 @@ static void print_outliers(struct page *page, const struct step_facts *steps)
 static void print_steps(struct page *page, const struct facts *facts,
 			const struct step_facts *steps, const char *title)
 {
+	const char *name =
+		steps->name ? text_string(page, facts, steps->name) : _("the same launches");
 	struct unit_text p50, p95, p99;
 
 	if (!steps->source || !steps->step.count)
 		return;
+	if (steps->name)
+		name = page_printf(page, "%.*s", step_name_bytes(name), name);
 	page_heading(page, title, _(steps->source));
 	page_wrap(page, INK_PLAIN, "", 2, INK_PLAIN,
 		  page_printf(page, _("%d x %s: median %s, 95 %% under %s, 99 %% under %s"),
-			      (int)steps->step.count,
-			      steps->name ? text_string(page, facts, steps->name)
-					  : _("the same launches"),
-			      units_ns(&p50, steps->p50_ns), units_ns(&p95, steps->p95_ns),
-			      units_ns(&p99, steps->p99_ns)));
+			      (int)steps->step.count, name, units_ns(&p50, steps->p50_ns),
+			      units_ns(&p95, steps->p95_ns), units_ns(&p99, steps->p99_ns)));
 	print_outliers(page, steps);
 }
 

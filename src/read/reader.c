@@ -1,5 +1,7 @@
 #include "read/reader.h"
 
+#include <string.h>
+
 static const struct reader *const readers[] = {
 #define X(name) &reader_##name,
 	READER_LIST(X)
@@ -46,6 +48,12 @@ int reader_import(const char *path, struct sink *sink, uint32_t *ret_source, str
 	if (!len)
 		return err_set(err, ERR_FORMAT, "%s: is empty", input_name(input));
 	reader = reader_probe(at, (size_t)len < PROBE_BYTES ? (size_t)len : PROBE_BYTES);
+	/* The one that people have most often and nobody else reads. */
+	if (!reader && len >= 4 && !memcmp(at, "NVR", 4))
+		return err_set(err, ERR_FORMAT,
+			       "%s: is a report of Nsight Compute: read what \"ncu --import FILE "
+			       "--page raw --csv --print-units base\" prints of it",
+			       input_name(input));
 	if (!reader)
 		return err_set(err, ERR_FORMAT, "%s: no reader knows this format",
 			       input_name(input));

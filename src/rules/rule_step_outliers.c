@@ -38,9 +38,13 @@ static struct outliers outliers_of(const struct step_facts *steps)
 	return sum;
 }
 
-static const char *steps_name(const struct facts *facts, const struct step_facts *steps)
+static const char *steps_name(const struct facts *facts, const struct step_facts *steps,
+			      struct findings *findings)
 {
-	return steps->name ? tell_name(facts, steps->name) : _("found by launches that repeat");
+	const char *name = tell_name(facts, steps->name);
+
+	return steps->name ? finding_text(findings, "%.*s", step_name_bytes(name), name)
+			   : _("found by launches that repeat");
 }
 
 static void tell(const struct facts *facts, const struct rule *rule, const struct step_facts *steps,
@@ -56,7 +60,7 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 		findings,
 		_("%lld of %zu steps (%s) took much longer than the rest and cost %s together. The "
 		  "longest, number %zu, took %s against a median of %s."),
-		(long long)sum->count, steps->step.count, steps_name(facts, steps),
+		(long long)sum->count, steps->step.count, steps_name(facts, steps, findings),
 		units_ns(&over, sum->over_p50_ns), sum->worst + 1,
 		units_ns(&longest, worst->end_ns - worst->start_ns),
 		units_ns(&median, steps->p50_ns));
@@ -85,9 +89,9 @@ static void judge(const struct facts *facts, const struct rule *rule,
 	if (!steps->step.count)
 		return;
 	if (steps->step.count < STEPS_LEAST) {
-		findings_abstain(findings, rule,
-				 _("too few steps to compare: %zu (%s), needed are %zu"),
-				 steps->step.count, steps_name(facts, steps), STEPS_LEAST);
+		findings_abstain(
+			findings, rule, _("too few steps to compare: %zu (%s), needed are %zu"),
+			steps->step.count, steps_name(facts, steps, findings), STEPS_LEAST);
 		return;
 	}
 	sum = outliers_of(steps);

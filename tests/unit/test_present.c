@@ -391,6 +391,27 @@ static struct made *seen_at(void)
 	return made;
 }
 
+Test(present, a_finding_on_programs_alone_is_the_verdict)
+{
+	struct made *made = made_new("smi_pmon", "pmon.txt");
+	struct finding *finding = finding_add(&made->findings, &RULE_POWER, SEVERITY_WARN);
+	struct buf out;
+
+	finding->claim = "two on one";
+	out = text_of(made, (struct present_style){ .columns = 80 });
+	cr_assert_null(strstr(out.at, "Nothing that can be judged"), "%s", out.at);
+	cr_assert_not_null(strstr(out.at, "> power.\n"), "%s", out.at);
+	buf_done(&out);
+}
+
+Test(present, steps_go_by_what_their_names_have_in_common)
+{
+	cr_assert_eq(step_name_bytes("ProfilerStep#3"), 12);
+	cr_assert_eq(step_name_bytes("step 3"), 6);
+	cr_assert_eq(step_name_bytes("#3"), 2);
+	cr_assert_eq(step_name_bytes(""), 0);
+}
+
 Test(present, how_often_a_thread_was_seen_stays_on_the_page)
 {
 	static const char *const langs[] = { "en", "zh" };
