@@ -287,22 +287,19 @@ static void build_index(struct sql_table *table)
  * end. */
 static void show_posting(struct sql_table *table, struct sql_cursor *cursor)
 {
-	for (;; cursor->posting++) {
-		const struct posting *posting;
+	for (; cursor->posting < table->index.count; cursor->posting++) {
+		const struct posting *posting = &table->index.at[cursor->posting];
 
-		cursor->end = cursor->posting >= table->index.count;
-		if (cursor->end)
-			return;
-		posting = &table->index.at[cursor->posting];
-		cursor->end = posting->correlation != cursor->correlation;
-		if (cursor->end)
-			return;
+		if (posting->correlation != cursor->correlation)
+			break;
 		cursor->head = posting->head;
 		cursor->row = posting->row;
 		cursor->chunk = load_chunk(table, posting->head);
+		cursor->end = false;
 		if (cursor->chunk)
 			return;
 	}
+	cursor->end = true;
 }
 
 /* To the first row of the next chunk that may hold one, from cursor->head on. */
