@@ -216,20 +216,26 @@ static size_t memory_chunk(const struct store *store, size_t at)
 /* By lane and kind in order of arrival, each chunk in order of start. */
 static void memory_settle(struct store *store)
 {
+	size_t count = store->rows.count, groups = store->session->lanes.count * STORE_KIND_COUNT;
 	struct memory_row *sorted;
-	size_t count = 0;
+	size_t *next; /* place of the next row of a lane and kind */
 
-	if (store->settled || !store->rows.count)
+	if (store->settled || !count)
 		return;
-	sorted = mem_alloc(store->rows.count * sizeof(*sorted));
-	for (uint32_t lane = 0; lane < store->session->lanes.count; lane++)
-		for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
-			for (size_t i = 0; i < store->rows.count; i++)
-				if (store->rows.at[i].lane == lane &&
-				    store->rows.at[i].kind == (enum store_kind)kind)
-					sorted[count++] = store->rows.at[i];
+	sorted = mem_alloc(count * sizeof(*sorted));
+	next = mem_zero((groups + 1) * sizeof(*next));
+	for (size_t i = 0; i < count; i++)
+		next[store->rows.at[i].lane * STORE_KIND_COUNT + store->rows.at[i].kind + 1]++;
+	for (size_t i = 0; i < groups; i++)
+		next[i + 1] += next[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct memory_row *row = &store->rows.at[i];
+
+		sorted[next[row->lane * STORE_KIND_COUNT + row->kind]++] = *row;
+	}
 	memcpy(store->rows.at, sorted, count * sizeof(*sorted));
 	free(sorted);
+	free(next);
 	for (size_t i = 0; i < count;) {
 		size_t chunk = memory_chunk(store, i);
 
