@@ -56,21 +56,27 @@ static void launches_get(const struct repeat_source *source, size_t first, size_
 {
 	const struct thread *thread = (const struct thread *)source;
 	const struct tl_calls *calls = &thread->timeline->calls;
-	int64_t free_at = INT64_MAX;
-	size_t n = 0;
+	uint32_t at = thread->lane->first_call, before = TL_NONE;
+	struct repeat_item *end = ret_items + count;
 
-	for (uint32_t i = thread->lane->first_call; n < first + count; i++) {
-		int64_t gap;
-
-		if (calls->first_op[i] == TL_NONE)
+	for (size_t n = 0; n < first; at++) {
+		if (calls->first_op[at] == TL_NONE)
 			continue;
-		gap = calls->start[i] > free_at ? calls->start[i] - free_at : 0;
-		if (n++ >= first)
-			*ret_items++ = (struct repeat_item){
-				.what = what_of(thread->timeline, calls->first_op[i]),
-				.gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX,
-			};
-		free_at = calls->end[i];
+		before = at;
+		n++;
+	}
+	for (; ret_items < end; at++) {
+		int64_t gap = 0;
+
+		if (calls->first_op[at] == TL_NONE)
+			continue;
+		if (before != TL_NONE && calls->start[at] > calls->end[before])
+			gap = calls->start[at] - calls->end[before];
+		*ret_items++ = (struct repeat_item){
+			.what = what_of(thread->timeline, calls->first_op[at]),
+			.gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX,
+		};
+		before = at;
 	}
 }
 

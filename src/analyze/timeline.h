@@ -398,6 +398,9 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 bool sync_call_name(const char *name);
 /* Of an op that is a copy; NULL if it is none. */
 const struct tl_copy *copy_find(const struct timeline *timeline, uint32_t op);
+/* The device of all ops, which then need not be asked for it; TL_NONE: there are
+ * several. */
+uint32_t only_device(const struct timeline *timeline);
 const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);
 
 /* The segment of an op. Asked for one op after another, hence the memory of where

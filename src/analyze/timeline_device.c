@@ -188,6 +188,7 @@ static void launch_times(const struct timeline *timeline, uint32_t index, struct
 {
 	const struct tl_calls *calls = &timeline->calls;
 	struct quantiles length = { 0 }, gap = { 0 };
+	bool all = only_device(timeline) == index;
 
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		const struct tl_segment *segment = &calls->segments.at[s];
@@ -196,7 +197,7 @@ static void launch_times(const struct timeline *timeline, uint32_t index, struct
 		for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
 			uint32_t op = calls->first_op[i];
 
-			if (op == TL_NONE || op_segment(timeline, op)->device != index)
+			if (op == TL_NONE || (!all && op_segment(timeline, op)->device != index))
 				continue;
 			fact->launch_count++;
 			fact->launch_sum_ns += calls->end[i] - calls->start[i];

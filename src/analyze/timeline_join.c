@@ -351,17 +351,32 @@ static void next_launch(const struct tl_calls *calls, struct launcher *launcher)
 	launcher->start = launcher->at < launcher->last ? calls->start[launcher->at] : INT64_MAX;
 }
 
-static void add_launch(struct timeline *timeline, uint32_t call)
+uint32_t only_device(const struct timeline *timeline)
 {
-	uint32_t index = op_segment(timeline, timeline->calls.first_op[call])->device;
-	struct tl_device *device = &timeline->devices[index];
+	const struct tl_ops *ops = &timeline->ops;
+
+	for (size_t s = 1; s < ops->segments.count; s++)
+		if (ops->segments.at[s].device != ops->segments.at[0].device)
+			return TL_NONE;
+	return ops->segments.count ? ops->segments.at[0].device : TL_NONE;
+}
+
+static uint32_t launch_device(const struct timeline *timeline, uint32_t only, uint32_t call)
+{
+	return only != TL_NONE ? only
+			       : op_segment(timeline, timeline->calls.first_op[call])->device;
+}
+
+static void add_launch(struct timeline *timeline, uint32_t only, uint32_t call)
+{
+	struct tl_device *device = &timeline->devices[launch_device(timeline, only, call)];
 
 	device->launches[device->launch_count++] = call;
 }
 
 /* The calls of a lane are in order: those of a few lanes are merged as they come.
  * Of equal ones the first lane's is first. False: too many lanes. */
-static bool merge_launches(struct timeline *timeline)
+static bool merge_launches(struct timeline *timeline, uint32_t only)
 {
 	const struct tl_calls *calls = &timeline->calls;
 	struct launcher launchers[RUNS_MOST];
@@ -385,7 +400,7 @@ static bool merge_launches(struct timeline *timeline)
 		/* No call starts at INT64_MAX: TIME_LIMIT_NS. */
 		if (least->start == INT64_MAX)
 			break;
-		add_launch(timeline, least->at++);
+		add_launch(timeline, only, least->at++);
 		next_launch(calls, least);
 	}
 	return true;
@@ -394,18 +409,19 @@ static bool merge_launches(struct timeline *timeline)
 static void device_launches(struct timeline *timeline, size_t *counts)
 {
 	const struct tl_calls *calls = &timeline->calls;
+	uint32_t only = only_device(timeline);
 
-	for (size_t i = 0; i < calls->count; i++)
+	for (uint32_t i = 0; i < calls->count; i++)
 		if (calls->first_op[i] != TL_NONE)
-			counts[op_segment(timeline, calls->first_op[i])->device]++;
+			counts[launch_device(timeline, only, i)]++;
 	for (size_t d = 0; d < timeline->session->devices.count; d++)
 		if (counts[d])
 			timeline->devices[d].launches = array_new(counts[d] * sizeof(uint32_t));
-	if (merge_launches(timeline))
+	if (merge_launches(timeline, only))
 		return;
 	for (size_t i = 0; i < calls->count; i++)
 		if (calls->first_op[i] != TL_NONE)
-			add_launch(timeline, (uint32_t)i);
+			add_launch(timeline, only, (uint32_t)i);
 	for (size_t d = 0; d < timeline->session->devices.count; d++)
 		order_sort(timeline->devices[d].launches, timeline->devices[d].launch_count,
 			   calls->start, NULL);
