@@ -121,16 +121,16 @@ void intern_near(const struct intern *intern, uint64_t asked)
 		__builtin_prefetch(slot->text);
 }
 
-uint32_t intern_add_asked(struct intern *intern, const char *at, size_t len, uint64_t hash)
+uint32_t intern_add_asked(struct intern *intern, const char *at, size_t len, uint64_t asked)
 {
-	struct slot *slot = seek(intern, at, len, hash);
+	struct slot *slot = seek(intern, at, len, asked);
 	struct text *text;
 
 	if (slot->id_plus_1)
 		return slot->id_plus_1 - 1;
 	if (intern->texts.count * 2 > intern->mask) {
 		grow(intern);
-		slot = seek(intern, at, len, hash);
+		slot = seek(intern, at, len, asked);
 	}
 	text = arena_alloc(&intern->arena, sizeof(*text) + len + 1);
 	text->len = len;
@@ -138,7 +138,7 @@ uint32_t intern_add_asked(struct intern *intern, const char *at, size_t len, uin
 		memcpy(text->at, at, len);
 	text->at[len] = 0;
 	*VEC_ADD(&intern->texts) = text;
-	slot->hash = (uint32_t)hash;
+	slot->hash = (uint32_t)asked;
 	slot->id_plus_1 = (uint32_t)intern->texts.count;
 	slot->text = text;
 	return slot->id_plus_1 - 1;
