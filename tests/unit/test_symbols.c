@@ -92,6 +92,7 @@ static void put_at(int file, const void *from, size_t len, uint64_t at)
 static const char *found_beside(uint64_t bytes)
 {
 	enum { NAMES = 1024, EXPORTED = 2048, FULL = 4096 };
+	static const char names[16] = "\0full\0exported";
 	static char found[16];
 	OWN(symbols_freep) struct symbols *symbols = symbols_new();
 	char path[] = "/tmp/symbols-XXXXXX";
@@ -115,7 +116,7 @@ static const char *found_beside(uint64_t bytes)
 	sections[2].sh_size = sizeof(symbol);
 	put_at(file, &head, sizeof(head), 0);
 	put_at(file, sections, sizeof(sections), sizeof(head));
-	put_at(file, "\0full\0exported", 16, NAMES);
+	put_at(file, names, sizeof(names), NAMES);
 	symbol.st_name = 1;
 	put_at(file, &symbol, sizeof(symbol), FULL);
 	symbol.st_name = 6;
