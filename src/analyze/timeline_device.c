@@ -298,7 +298,7 @@ static void pass_finish(struct pass *pass, const struct tl_device *device)
 /* Copies by kind and whether the host's side is pageable. */
 static void copy_facts(const struct timeline *timeline, uint32_t index, struct facts *facts)
 {
-	enum { KINDS = COPY_PTOP + 1, MEMORIES = 3, TINY_BYTES = 64 };
+	enum { KINDS = COPY_PTOP + 1, MEMORIES = 3 };
 	const struct tl_ops *ops = &timeline->ops;
 	const struct tl_device *device = &timeline->devices[index];
 	struct copy_fact copies[KINDS][MEMORIES] = { 0 };
@@ -323,7 +323,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		if (copy->bytes == FACT_UNKNOWN)
 			continue;
 		at->bytes = capped_add(at->bytes, copy->bytes);
-		at->tiny_count += copy->bytes <= TINY_BYTES;
+		at->tiny_count += copy->bytes <= TINY_COPY_BYTES;
 		fact->memcpy_bytes = capped_add(fact->memcpy_bytes, copy->bytes);
 	}
 	for (size_t i = 0; kind_of && i < device->count; i++) {
