@@ -1,19 +1,7 @@
 """Claims of run_owed.sh: prints what it compares, ends with status 1 if one is wrong."""
 import json
-import sys
 
-bad = []
-
-
-def check(good, text):
-    print("  %s %s" % ("." if good else "!", text))
-    if not good:
-        bad.append(text)
-
-
-def load(path):
-    with open(path) as file:
-        return json.load(file)
+from claims import check, load, run
 
 
 def leaks(path):
@@ -71,5 +59,4 @@ def calibrate(path):
         check(row["launch_ns"]["low"] <= row["launch_ns"]["median"] <= row["launch_ns"]["high"], "in order")
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
-sys.exit(1 if bad else 0)
+run(globals())

@@ -2,20 +2,8 @@
 difference. Formulas are those of the claims, not of sonde."""
 import json
 import statistics
-import sys
 
-bad = []
-
-
-def check(good, text):
-    print("  %s %s" % ("." if good else "!", text))
-    if not good:
-        bad.append(text)
-
-
-def load(path):
-    with open(path) as file:
-        return json.load(file)
+from claims import bad, check, load, run
 
 
 def rows(path):
@@ -112,5 +100,4 @@ def ddp(path):
     print("  findings: %s" % [f["id"] for f in report["findings"]])
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
-sys.exit(1 if bad else 0)
+run(globals())
