@@ -49,8 +49,8 @@ static void call_facts(struct timeline *timeline, struct facts *facts)
 	VEC(int64_t) without_op = { 0 };
 
 	for (size_t i = 0; i < calls->count; i++) {
-		uint32_t name = calls->name[i];
-		int64_t ns = calls->end[i] - calls->start[i];
+		uint32_t name = call_name(calls, i);
+		int64_t ns = call_ns(calls, i);
 		struct call_fact *fact;
 
 		if (!slot[name]) {

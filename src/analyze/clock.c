@@ -119,7 +119,7 @@ static void device_clock(struct timeline *timeline, struct facts *facts, uint32_
 
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i);
-		int64_t ns = ops->end[op] - ops->start[op], middle = ops->start[op] + ns / 2;
+		int64_t ns = op_ns(ops, op), middle = ops->start[op] + ns / 2;
 
 		const struct tl_segment *segment = op_segment(timeline, op);
 

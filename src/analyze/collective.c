@@ -92,7 +92,7 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 	const struct tl_ops *ops = &timeline->ops;
 	const struct session *session = timeline->session;
 	uint32_t device = op_segment(timeline, op)->device;
-	int64_t ns = ops->end[op] - ops->start[op];
+	int64_t ns = op_ns(ops, op);
 	struct tl_collective read = detail_read(intern_get(session->details, detail, NULL));
 	uint64_t key, *slot;
 	struct group *group;
@@ -160,6 +160,16 @@ static void suspects(struct grouping *grouping, struct facts *facts)
 	}
 }
 
+/* Where the kernel of a row is. Rows are asked for in ascending order. */
+static uint32_t op_of_row(const struct tl_ops *ops, size_t *moved, uint32_t row)
+{
+	while (*moved < ops->moved.count && ops->moved.at[*moved].row < row)
+		++*moved;
+	return *moved < ops->moved.count && ops->moved.at[*moved].row == row
+		       ? ops->moved.at[*moved].op
+		       : row;
+}
+
 /* The kernel segments come back in the order in which they were loaded. */
 static int group_all(struct grouping *grouping, struct store *store, struct err *err)
 {
@@ -167,7 +177,7 @@ static int group_all(struct grouping *grouping, struct store *store, struct err 
 				     .columns = COL_BIT(COL_detail) };
 	OWN(store_query_closep) struct store_cursor *cursor = NULL;
 	struct tl_ops *ops = &grouping->timeline->ops;
-	size_t segment = 0;
+	size_t segment = 0, moved = 0;
 	uint32_t seen = 0;
 	struct store_batch batch;
 	int got;
@@ -187,7 +197,8 @@ static int group_all(struct grouping *grouping, struct store *store, struct err 
 		if (segment >= ops->segments.count || ops->segments.at[segment].lane != batch.lane)
 			continue;
 		for (size_t i = 0; i < batch.count && seen < ops->segments.at[segment].count; i++) {
-			uint32_t op = ops->segments.at[segment].first + seen++;
+			uint32_t op =
+				op_of_row(ops, &moved, ops->segments.at[segment].first + seen++);
 
 			if (ops->key[op] < grouping->timeline->session->keys.count &&
 			    grouping->collective[ops->key[op]])

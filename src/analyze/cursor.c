@@ -55,7 +55,7 @@ static int64_t next_start(const struct cursor *cursor, bool *ret_call)
 	if (cursor->call < lane->call_count)
 		call = calls->start[index];
 	*ret_call = call < frame || (call == frame && call != INT64_MAX &&
-				     calls->end[index] > lane->frames[cursor->frame].end);
+				     call_end(calls, index) > lane->frames[cursor->frame].end);
 	return *ret_call ? call : frame;
 }
 
@@ -65,11 +65,11 @@ static void push_next(struct cursor *cursor, bool is_call)
 
 	if (is_call) {
 		uint32_t call = cursor->lane->first_call + cursor->call++;
-		uint32_t name = timeline->calls.name[call];
-		struct open_frame frame = { .end = timeline->calls.end[call],
+		uint32_t name = call_name(&timeline->calls, call);
+		struct open_frame frame = { .end = call_end(&timeline->calls, call),
 					    .name = name,
 					    .kind = ACTIVITY_CALL,
-					    .sync = timeline->calls.waits[call] };
+					    .sync = call_waits(&timeline->calls, call) };
 
 		push(cursor, &frame, PHASE_OTHER, false);
 	} else {
@@ -87,13 +87,13 @@ static void push_next(struct cursor *cursor, bool is_call)
 static void skip_calls(struct cursor *cursor, int64_t time_ns)
 {
 	const struct tl_lane *lane = cursor->lane;
-	const int64_t *start = cursor->timeline->calls.start + lane->first_call;
-	const int64_t *end = cursor->timeline->calls.end + lane->first_call;
+	const struct tl_calls *calls = &cursor->timeline->calls;
 	int64_t frame =
 		cursor->frame < lane->frame_count ? lane->frames[cursor->frame].start : INT64_MAX;
 
-	while (cursor->call < lane->call_count && end[cursor->call] <= time_ns &&
-	       start[cursor->call] < frame)
+	while (cursor->call < lane->call_count &&
+	       call_end(calls, lane->first_call + cursor->call) <= time_ns &&
+	       calls->start[lane->first_call + cursor->call] < frame)
 		cursor->call++;
 }
 

@@ -223,20 +223,20 @@ static void frames_sort(struct tl_lane *lane)
 		i++;
 	if (i < count) {
 		int64_t *start = mem_alloc(count * sizeof(*start));
-		int64_t *end = mem_alloc(count * sizeof(*end));
+		struct lengths lengths = { .at = mem_alloc(count * sizeof(*lengths.at)) };
 		uint32_t *order = mem_alloc(count * sizeof(*order));
 		struct tl_frame *sorted = mem_alloc(count * sizeof(*sorted));
 
 		for (i = 0; i < count; i++) {
 			start[i] = at[i].start;
-			end[i] = at[i].end;
+			lengths_put(&lengths, i, at[i].end - at[i].start);
 			order[i] = (uint32_t)i;
 		}
-		order_sort(order, count, start, end);
+		order_sort(order, count, start, &lengths);
 		for (i = 0; i < count; i++)
 			sorted[i] = at[order[i]];
 		free(start);
-		free(end);
+		lengths_done(&lengths);
 		free(order);
 		free(lane->frames);
 		lane->frames = sorted;

@@ -40,7 +40,7 @@ struct phase_sum {
 struct sweep {
 	struct timeline *timeline;
 	struct facts *facts;
-	const uint8_t *tiny; /* by op: a tiny copy to the host */
+	const uint8_t *tiny; /* by op: a tiny copy to the host; NULL: there is none */
 	VEC(struct level) stack;
 	uint32_t *op_slot, *range_slot; /* index + 1 by name */
 	VEC(struct op_sum) ops, ranges;
@@ -159,17 +159,17 @@ static void sweep_readback(struct sweep *sweep, const struct tl_lane *lane, uint
 	struct timeline *timeline = sweep->timeline;
 	const struct tl_calls *calls = &timeline->calls;
 	uint32_t last = lane->first_call + lane->call_count;
-	int64_t blocked = calls->end[call] - calls->start[call];
-	bool waits = calls->waits[call];
+	int64_t blocked = call_ns(calls, call);
+	bool waits = call_waits(calls, call);
 	struct tl_readback *readback;
 
 	for (uint32_t i = call + 1; !waits && i < last && i <= call + READBACK_CALLS; i++) {
 		if (calls->first_op[i] != TL_NONE)
 			break;
-		if (!calls->waits[i])
+		if (!call_waits(calls, i))
 			continue;
 		waits = true;
-		blocked += calls->end[i] - calls->start[i];
+		blocked += call_ns(calls, i);
 	}
 	if (!waits)
 		return;
@@ -182,7 +182,7 @@ static void sweep_readback(struct sweep *sweep, const struct tl_lane *lane, uint
 	for (size_t i = sweep->stack.count; i > 0 && !readback->name; i--)
 		readback->name = sweep->stack.at[i - 1].name;
 	if (!readback->name)
-		readback->name = calls->name[call];
+		readback->name = call_name(calls, call);
 }
 
 static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t call)
@@ -196,7 +196,7 @@ static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t
 	if (calls->first_op[call] == TL_NONE)
 		return;
 	gpu_ns = call_gpu_ns(sweep->timeline, call);
-	if (sweep->tiny[calls->first_op[call]])
+	if (sweep->tiny && sweep->tiny[calls->first_op[call]])
 		sweep_readback(sweep, lane, call);
 	sweep->phases[phase].gpu_ns = capped_add(sweep->phases[phase].gpu_ns, gpu_ns);
 	for (int32_t i = top_link(sweep); i >= 0; i = sweep->stack.at[i].link)
@@ -337,7 +337,7 @@ static void phases_out(struct sweep *sweep)
 void host_ops(struct timeline *timeline, struct facts *facts)
 {
 	struct sweep sweep = { .timeline = timeline, .facts = facts };
-	uint8_t *tiny = mem_zero(timeline->ops.count + 1);
+	uint8_t *tiny = timeline->ops.copies.count ? mem_zero(timeline->ops.count + 1) : NULL;
 
 	for (size_t i = 0; i < timeline->ops.copies.count; i++) {
 		const struct tl_copy *copy = &timeline->ops.copies.at[i];

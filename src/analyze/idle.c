@@ -241,7 +241,7 @@ static int64_t within(int64_t time, int64_t from, int64_t to)
 static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t call)
 {
 	const struct tl_calls *calls = &idler->timeline->calls;
-	int64_t launch = calls->start[call], end = calls->end[call];
+	int64_t launch = calls->start[call], end = call_end(calls, call);
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
 	uint32_t before = launch_before(idler, call);
@@ -250,7 +250,7 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;
 	int64_t free_at;
 
-	if (before == TL_NONE || launch - calls->end[before] > idler->cadence_ns)
+	if (before == TL_NONE || launch - call_end(calls, before) > idler->cadence_ns)
 		host = IDLE_HOST_LATE;
 	if (end - launch > idler->cadence_ns)
 		launching = map_find(&idler->timeline->first_launches, call) ? IDLE_SETUP
@@ -272,8 +272,9 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 /* The op brings data to the device: more than a value or two. */
 static bool is_upload(const struct timeline *timeline, uint32_t op)
 {
-	const struct tl_copy *copy =
-		op_segment(timeline, op)->kind == STORE_memcpy ? copy_find(timeline, op) : NULL;
+	const struct tl_copy *copy = op_segment(timeline, op)->kind == STORE_memcpy
+					     ? copy_find(&timeline->ops, op)
+					     : NULL;
 
 	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
 }
@@ -354,21 +355,22 @@ static void device_gaps(struct idler *idler)
 	for (size_t i = 1; i < idler->device->count; i++) {
 		uint32_t op = device_op(idler->device, i);
 
-		if (ops->start[op] > ops->end[last] && ops->start[op] > idler->from_ns) {
+		if (ops->start[op] > op_end(ops, last) && ops->start[op] > idler->from_ns) {
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
-			gap(idler, ops->end[last], ops->start[op], op);
+			gap(idler, op_end(ops, last), ops->start[op], op);
 			if (!idler->steady)
 				launch_gap(idler, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
-				readback->idle_ns = ops->start[op] - ops->end[last] -
-						    pauses_within(&idler->device->pauses,
-								  ops->end[last], ops->start[op]) -
-						    idler->gap_ns[IDLE_HOST_LATE];
+				readback->idle_ns =
+					ops->start[op] - op_end(ops, last) -
+					pauses_within(&idler->device->pauses, op_end(ops, last),
+						      ops->start[op]) -
+					idler->gap_ns[IDLE_HOST_LATE];
 		}
-		if (ops->end[op] >= ops->end[last])
+		if (op_end(ops, op) >= op_end(ops, last))
 			last = op;
 	}
 }

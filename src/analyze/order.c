@@ -11,14 +11,14 @@
 
 struct sorter {
 	const int64_t *start;
-	const int64_t *end;
+	const struct lengths *lengths;
 };
 
 static inline bool in_order(const struct sorter *by, uint32_t a, uint32_t b)
 {
 	if (by->start[a] != by->start[b])
 		return by->start[a] < by->start[b];
-	return !by->end || by->end[a] >= by->end[b];
+	return !by->lengths || lengths_get(by->lengths, a) >= lengths_get(by->lengths, b);
 }
 
 /* Room for the part of a run that has to move. */
@@ -68,9 +68,27 @@ static void merge(const struct sorter *by, uint32_t *list, size_t middle, size_t
 		memcpy(list + out, spare->at + left, (moved - left) * sizeof(*list));
 }
 
-void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_t *end)
+uint32_t lengths_longer(struct lengths *lengths, int64_t ns)
 {
-	struct sorter by = { start, end };
+	uint32_t number = (uint32_t)lengths->longer.count;
+
+	/* A billion of them would be 30 years on end; nothing is read out of place. */
+	if (number >= UINT32_MAX - LENGTH_LONGER)
+		return LENGTH_LONGER - 1;
+	*VEC_ADD(&lengths->longer) = ns;
+	return LENGTH_LONGER + number;
+}
+
+void lengths_done(struct lengths *lengths)
+{
+	free(lengths->at);
+	VEC_DONE(&lengths->longer);
+	lengths->at = NULL;
+}
+
+void order_sort(uint32_t *list, size_t count, const int64_t *start, const struct lengths *lengths)
+{
+	struct sorter by = { start, lengths };
 	struct spare spare = { 0 };
 	VEC(size_t) runs = { 0 }; /* where they end */
 
@@ -96,6 +114,70 @@ void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_
 	}
 	free(spare.at);
 	VEC_DONE(&runs);
+}
+
+/* The first of the ascending events [first, last) that is not before `event`. */
+static size_t first_after(const struct sorter *by, size_t first, size_t last, size_t event,
+			  bool or_equal)
+{
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+		bool before = or_equal ? in_order(by, (uint32_t)middle, (uint32_t)event)
+				       : !in_order(by, (uint32_t)event, (uint32_t)middle);
+
+		if (before)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first;
+}
+
+/* The least of each run and all behind it, by run; runs: where they begin, and the end. */
+static size_t *least_behind(const struct sorter *by, const size_t *runs, size_t count)
+{
+	size_t *least = mem_alloc(count * sizeof(*least));
+
+	least[count - 1] = runs[count - 1];
+	for (size_t r = count - 1; r-- > 0;)
+		least[r] = in_order(by, (uint32_t)runs[r], (uint32_t)least[r + 1]) ? runs[r]
+										   : least[r + 1];
+	return least;
+}
+
+size_t order_parts(const int64_t *start, const struct lengths *lengths, size_t first, size_t last,
+		   struct order_part **ret_parts)
+{
+	struct sorter by = { start, lengths };
+	VEC(size_t) runs = { 0 }; /* where ascending events begin, and the end */
+	VEC(struct order_part) parts = { 0 };
+	size_t most = first, from = first, *least;
+
+	*VEC_ADD(&runs) = first;
+	for (size_t i = first + 1; i < last; i++)
+		if (!in_order(&by, (uint32_t)i - 1, (uint32_t)i))
+			*VEC_ADD(&runs) = i;
+	*VEC_ADD(&runs) = last;
+	least = least_behind(&by, runs.at, runs.count - 1);
+	/* Of each run stays what is behind all before it and before all behind it. */
+	for (size_t r = 0; runs.count > 2 && r + 1 < runs.count; r++) {
+		size_t end = runs.at[r + 1], stays = runs.at[r], until = end;
+
+		if (r)
+			stays = first_after(&by, stays, end, most, false);
+		if (end < last)
+			until = first_after(&by, stays, end, least[r + 1], true);
+		if (r && (stays < until || end == last))
+			*VEC_ADD(&parts) = (struct order_part){ from, stays };
+		if (stays < until)
+			from = until;
+		if (!r || in_order(&by, (uint32_t)most, (uint32_t)end - 1))
+			most = end - 1;
+	}
+	free(least);
+	VEC_DONE(&runs);
+	*ret_parts = parts.at;
+	return parts.count;
 }
 
 int order_doubles(const void *a, const void *b)

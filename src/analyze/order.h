@@ -10,9 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sort indices in `list` by start[i], then (if `end` is given) longest first;
+#include "analyze/lengths.h"
+
+/* Sort indices in `list` by start[i], then (if `lengths` is given) longest first;
  * stable. Needs room for another `count` indices while it runs. */
-void order_sort(uint32_t *list, size_t count, const int64_t *start, const int64_t *end);
+void order_sort(uint32_t *list, size_t count, const int64_t *start, const struct lengths *lengths);
+
+/* A part of an array, [first, last). */
+struct order_part {
+	size_t first, last;
+};
+
+/* What of the events [first, last) is not where sorting puts it, by start, then longest
+ * first: parts that are sorted each for itself. The caller frees *ret_parts. */
+size_t order_parts(const int64_t *start, const struct lengths *lengths, size_t first, size_t last,
+		   struct order_part **ret_parts);
 
 /* Sort values, ascending. */
 void order_values(int64_t *at, size_t count);

@@ -55,7 +55,7 @@ static int64_t end_of(const struct family *family, size_t member, size_t i)
 	const struct timeline *timeline = family->timeline;
 	size_t at = family->members.at[member].first + i;
 
-	return timeline->ops.end[timeline->collectives.at[at].op];
+	return op_end(&timeline->ops, timeline->collectives.at[at].op);
 }
 
 static const struct tl_collective *nth(const struct family *family, size_t member, size_t i)
@@ -137,7 +137,7 @@ static void family_waits(const struct family *family, struct waits *waits)
 		for (size_t m = 0; m < family->members.count; m++) {
 			const struct tl_collective *at = nth(family, m, i);
 			int64_t ns = latest + family->members.at[m].offset_ns - at->start_ns;
-			int64_t length = timeline->ops.end[at->op] - at->start_ns;
+			int64_t length = op_end(&timeline->ops, at->op) - at->start_ns;
 			struct waits *device = &waits[op_segment(timeline, at->op)->device];
 
 			device->compared = true;
@@ -162,7 +162,7 @@ static int64_t waits_alone(const struct timeline *timeline, uint32_t index,
 
 	for (size_t i = 0; i < device->count && next < count; i++) {
 		uint32_t op = device_op(device, i);
-		int64_t start = timeline->ops.start[op], end = timeline->ops.end[op];
+		int64_t start = timeline->ops.start[op], end = op_end(&timeline->ops, op);
 
 		if (op_segment(timeline, op)->kind == STORE_kernel &&
 		    timeline->ops.key[op] < timeline->session->keys.count &&

@@ -29,7 +29,7 @@ static void readback_phase(const struct timeline *timeline, struct facts *facts)
 		fact->count++;
 		fact->wall_ns = capped_add(fact->wall_ns, at->blocked_ns);
 		fact->idle_ns = capped_add(fact->idle_ns, at->idle_ns);
-		fact->gpu_ns = capped_add(fact->gpu_ns, ops->end[at->op] - ops->start[at->op]);
+		fact->gpu_ns = capped_add(fact->gpu_ns, op_ns(ops, at->op));
 	}
 }
 

@@ -109,9 +109,9 @@ static void lane_events(struct setup *setup, const struct tl_lane *lane)
 			    frame->end);
 	}
 	for (uint32_t i = lane->first_call; i < lane->first_call + lane->call_count; i++)
-		if (timeline->setup_of[calls->name[i]])
-			add(setup, lane->source, timeline->setup_of[calls->name[i]],
-			    calls->start[i], calls->end[i]);
+		if (timeline->setup_of[call_name(calls, i)])
+			add(setup, lane->source, timeline->setup_of[call_name(calls, i)],
+			    calls->start[i], call_end(calls, i));
 }
 
 /* The first launch of each kernel, where it took long. */
@@ -143,7 +143,7 @@ static void first_launches(struct setup *setup)
 			if (call >= TL_BEFORE)
 				continue;
 			start = timeline->calls.start[call];
-			end = timeline->calls.end[call];
+			end = call_end(&timeline->calls, call);
 			if (end - start < FIRST_LAUNCH_NS)
 				continue;
 			map_put(&timeline->first_launches, call, 1);
@@ -240,19 +240,18 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 		bool late = ops->start[op] < steady->start_ns;
 		int64_t start = late ? steady->start_ns : ops->start[op];
 
-		if (ops->end[op] <= start && late)
+		if (op_end(ops, op) <= start && late)
 			continue;
-		cover_add(&busy, start, ops->end[op]);
+		cover_add(&busy, start, op_end(ops, op));
 		paused_ns += pauses_within(&device->pauses, last, start);
-		last = ops->end[op] > last ? ops->end[op] : last;
+		last = op_end(ops, op) > last ? op_end(ops, op) : last;
 		if (kind == STORE_kernel || kind == STORE_graph)
-			cover_add(&kernel, start, ops->end[op]);
+			cover_add(&kernel, start, op_end(ops, op));
 		if (late)
 			continue;
 		steady->kernel_count += kind == STORE_kernel;
 		if (call < TL_BEFORE && timeline->calls.first_op[call] == op)
-			steady->launch_sum_ns +=
-				timeline->calls.end[call] - timeline->calls.start[call];
+			steady->launch_sum_ns += call_ns(&timeline->calls, call);
 	}
 	steady->span_ns = end - steady->start_ns - paused_ns;
 	steady->busy_ns = cover_total(&busy);

@@ -36,7 +36,7 @@ static uint32_t what_of(const struct timeline *timeline, uint32_t op)
 	uint32_t key = ops->key[op], name = 0;
 
 	if (kind == STORE_memcpy) {
-		const struct tl_copy *copy = copy_find(timeline, op);
+		const struct tl_copy *copy = copy_find(&timeline->ops, op);
 		bool tiny = copy && copy->bytes >= 0 && copy->bytes <= TINY_COPY_BYTES;
 
 		return timeline->name_count + 1 +
@@ -70,8 +70,8 @@ static void launches_get(const struct repeat_source *source, size_t first, size_
 
 		if (calls->first_op[at] == TL_NONE)
 			continue;
-		if (before != TL_NONE && calls->start[at] > calls->end[before])
-			gap = calls->start[at] - calls->end[before];
+		if (before != TL_NONE && calls->start[at] > call_end(calls, before))
+			gap = calls->start[at] - call_end(calls, before);
 		*ret_items++ = (struct repeat_item){
 			.what = what_of(thread->timeline, calls->first_op[at]),
 			.gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX,
@@ -111,12 +111,12 @@ static int64_t unit_end(const struct thread *thread, const struct repeat_unit *u
 		return timeline->calls.start[thread->calls.at[unit->end]];
 	for (size_t i = unit->first; i < unit->end; i++) {
 		uint32_t call = thread->calls.at[i];
-		int64_t op_end = timeline->ops.end[timeline->calls.first_op[call]];
+		int64_t done = op_end(&timeline->ops, timeline->calls.first_op[call]);
 
-		if (timeline->calls.end[call] > end)
-			end = timeline->calls.end[call];
-		if (op_end > end)
-			end = op_end;
+		if (call_end(&timeline->calls, call) > end)
+			end = call_end(&timeline->calls, call);
+		if (done > end)
+			end = done;
 	}
 	return end;
 }

@@ -205,7 +205,7 @@ static void device_steps(struct steps *steps, uint32_t source, const struct tl_d
 			continue;
 		if (cover.open && ops->start[op] > cover.until)
 			busy_add(steps, source, &busy, cover.from, cover.until);
-		cover_add(&cover, ops->start[op], ops->end[op]);
+		cover_add(&cover, ops->start[op], op_end(ops, op));
 		while (counted < steps->out->step.count &&
 		       (step[counted].end_ns <= ops->start[op] ||
 			steps->sources.at[counted] != source))

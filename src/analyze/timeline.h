@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "analyze/facts.h"
+#include "analyze/lengths.h"
 #include "base/capped.h"
 #include "base/interval.h"
 #include "base/map.h"
@@ -43,29 +44,71 @@ struct tl_copy {
 /* A copy of so much is a value that somebody reads or sets, not data. */
 enum { TINY_COPY_BYTES = 64 };
 
-/* Device work, in order of lane and kind. */
+/* A kernel whose row in the file comes as number `row` of all ops lies at `op`. */
+struct tl_moved {
+	uint32_t row, op;
+};
+
+/* Device work, in order of lane, kind and start. */
 struct tl_ops {
 	size_t count, room;
-	int64_t *start, *end;
+	int64_t *start;
+	struct lengths length;
 	uint32_t *key;  /* kernel key; of others the name */
 	uint32_t *call; /* the call that launched it, TL_NONE, TL_BEFORE; until the join the
 			   correlation, see struct tl_wide */
 	VEC(struct tl_segment) segments;
 	VEC(struct tl_copy) copies;
+	VEC(struct tl_moved) moved; /* kernels that are not where the file has them */
 };
+
+static inline int64_t op_ns(const struct tl_ops *ops, size_t op)
+{
+	return lengths_get(&ops->length, op);
+}
+
+static inline int64_t op_end(const struct tl_ops *ops, size_t op)
+{
+	return ops->start[op] + lengths_get(&ops->length, op);
+}
+
+/* Of tl_calls.what: the host waits in it for the device (a synchronising call, or a copy
+ * with pageable memory, which goes through a staging buffer); the rest is the number of
+ * the name. What more names there were are unknown: the APIs have a few hundred. */
+enum { CALL_WAITS = 1 << 15, CALL_NAMES_MOST = 1 << 15 };
 
 /* Runtime and driver calls, in order of lane and start. */
 struct tl_calls {
 	size_t count, room;
-	int64_t *start, *end;
-	uint32_t *name;
-	uint32_t *first_op; /* the first op that it launched, TL_NONE; until the join the
-			       correlation */
-	struct map gpu_ns;  /* of all ops that it launched, where it launched several */
-	bool *waits;        /* the host waits in it for the device: a synchronising call, or a
-			       copy with pageable memory, which goes through a staging buffer */
+	int64_t *start;
+	struct lengths length;
+	uint16_t *what;
+	VEC(uint32_t) names; /* by number; that of 0 is unknown */
+	uint32_t *first_op;  /* the first op that it launched, TL_NONE; until the join the
+				correlation */
+	struct map gpu_ns;   /* of all ops that it launched, where it launched several */
 	VEC(struct tl_segment) segments; /* one for each lane; kind without meaning */
 };
+
+static inline int64_t call_ns(const struct tl_calls *calls, size_t call)
+{
+	return lengths_get(&calls->length, call);
+}
+
+static inline int64_t call_end(const struct tl_calls *calls, size_t call)
+{
+	return calls->start[call] + lengths_get(&calls->length, call);
+}
+
+static inline uint32_t call_name(const struct tl_calls *calls, size_t call)
+{
+	return calls->names.at[calls->what[call] & (CALL_WAITS - 1)];
+}
+
+static inline bool call_waits(const struct tl_calls *calls, size_t call)
+{
+	return calls->what[call] & CALL_WAITS;
+}
 
 /* A named interval on a thread: framework op, Python function, range. */
 struct tl_frame {
@@ -397,7 +440,7 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 /* A CUDA or HIP call that returns only when the device has come so far. */
 bool sync_call_name(const char *name);
 /* Of an op that is a copy; NULL if it is none. */
-const struct tl_copy *copy_find(const struct timeline *timeline, uint32_t op);
+struct tl_copy *copy_find(const struct tl_ops *ops, uint32_t op);
 /* The device of all ops, which then need not be asked for it; TL_NONE: there are
  * several. */
 uint32_t only_device(const struct timeline *timeline);

@@ -56,7 +56,7 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_calls *calls = &pass->timeline->calls;
-	int64_t start = ops->start[op], end = ops->end[op], ns = end - start;
+	int64_t start = ops->start[op], end = op_end(ops, op), ns = end - start;
 	uint32_t key = ops->key[op], call = ops->call[op];
 
 	pass->fact->kernel_count++;
@@ -71,7 +71,7 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 		pass->fact->unmatched_ops++;
 		pass->fact->launched_before += call == TL_BEFORE;
 	} else {
-		quantiles_add(&pass->delay_ns, start - calls->end[call]);
+		quantiles_add(&pass->delay_ns, start - call_end(calls, call));
 	}
 	if (key >= pass->timeline->session->keys.count)
 		return;
@@ -87,7 +87,7 @@ static void pass_op(struct pass *pass, uint32_t op)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_segment *segment = op_segment(pass->timeline, op);
-	int64_t start = ops->start[op], end = ops->end[op];
+	int64_t start = ops->start[op], end = op_end(ops, op);
 	uint32_t call = ops->call[op];
 
 	cover_add(&pass->busy, start, end);
@@ -114,9 +114,9 @@ static void pass_op(struct pass *pass, uint32_t op)
 	default:
 		break;
 	}
-	if (call < TL_BEFORE && start > pass->timeline->calls.end[call]) {
+	if (call < TL_BEFORE && start > call_end(&pass->timeline->calls, call)) {
 		pass->queued_ns =
-			capped_add(pass->queued_ns, start - pass->timeline->calls.end[call]);
+			capped_add(pass->queued_ns, start - call_end(&pass->timeline->calls, call));
 		pass->queued_count++;
 	}
 }
@@ -126,25 +126,26 @@ static void pass_op(struct pass *pass, uint32_t op)
 static int64_t queue_depth_simple(const struct timeline *timeline, const struct tl_device *device)
 {
 	const struct tl_ops *ops = &timeline->ops;
-	const int64_t *end = timeline->calls.end;
+	const struct tl_calls *calls = &timeline->calls;
 	size_t next = 0;
 	int64_t most = 0, waiting = 0;
 
 	if (timeline->calls.gpu_ns.count)
 		return -1;
 	for (size_t i = 1; i < device->launch_count; i++)
-		if (end[device->launches[i - 1]] > end[device->launches[i]])
+		if (call_end(calls, device->launches[i - 1]) > call_end(calls, device->launches[i]))
 			return -1;
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 
-		for (; next < device->launch_count && end[device->launches[next]] < ops->start[op];
+		for (; next < device->launch_count &&
+		       call_end(calls, device->launches[next]) < ops->start[op];
 		     next++) {
 			uint32_t launched = timeline->calls.first_op[device->launches[next]];
 
-			waiting += ops->start[launched] > end[device->launches[next]];
+			waiting += ops->start[launched] > call_end(calls, device->launches[next]);
 		}
-		if (call >= TL_BEFORE || ops->start[op] <= end[call])
+		if (call >= TL_BEFORE || ops->start[op] <= call_end(calls, call))
 			continue;
 		if (waiting > most)
 			most = waiting;
@@ -165,14 +166,14 @@ static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 
-		if (call < TL_BEFORE && ops->start[op] > timeline->calls.end[call])
-			launched[count++] = timeline->calls.end[call];
+		if (call < TL_BEFORE && ops->start[op] > call_end(&timeline->calls, call))
+			launched[count++] = call_end(&timeline->calls, call);
 	}
 	order_values(launched, count);
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 
-		if (call >= TL_BEFORE || ops->start[op] <= timeline->calls.end[call])
+		if (call >= TL_BEFORE || ops->start[op] <= call_end(&timeline->calls, call))
 			continue;
 		while (next < count && launched[next] < ops->start[op])
 			next++;
@@ -200,8 +201,8 @@ static void launch_times(const struct timeline *timeline, uint32_t index, struct
 			if (op == TL_NONE || (!all && op_segment(timeline, op)->device != index))
 				continue;
 			fact->launch_count++;
-			fact->launch_sum_ns += calls->end[i] - calls->start[i];
-			quantiles_add(&length, calls->end[i] - calls->start[i]);
+			fact->launch_sum_ns += call_ns(calls, i);
+			quantiles_add(&length, call_ns(calls, i));
 			if (before != TL_NONE)
 				quantiles_add(&gap, calls->start[i] - calls->start[before]);
 			before = i;
@@ -318,7 +319,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		at->kind = copy->kind;
 		at->pageable = pageable;
 		at->count++;
-		at->sum_ns = capped_add(at->sum_ns, ops->end[copy->op] - ops->start[copy->op]);
+		at->sum_ns = capped_add(at->sum_ns, op_ns(ops, copy->op));
 		kind_of[copy->op] = (uint8_t)(1 + copy->kind * MEMORIES + pageable + 1);
 		if (copy->bytes == FACT_UNKNOWN)
 			continue;
@@ -332,7 +333,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 
 		if (kind >= 0)
 			cover_add(&covers[kind / MEMORIES][kind % MEMORIES], ops->start[op],
-				  ops->end[op]);
+				  op_end(ops, op));
 	}
 	for (int i = 0; i < KINDS * MEMORIES; i++) {
 		struct copy_fact *at = &copies[i / MEMORIES][i % MEMORIES];
@@ -379,14 +380,14 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	pass.sums = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.sums));
 	what_overlaps(&pass, index);
 	fact->has_timeline = true;
-	last = ops->end[device_op(device, 0)];
+	last = op_end(ops, device_op(device, 0));
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i);
 
 		pass_op(&pass, op);
 		fact->paused_ns += pauses_within(&device->pauses, last, ops->start[op]);
-		if (ops->end[op] > last)
-			last = ops->end[op];
+		if (op_end(ops, op) > last)
+			last = op_end(ops, op);
 	}
 	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
 	pass_finish(&pass, device);

@@ -253,28 +253,16 @@ static void confirm_before(struct timeline *timeline)
 	free(first);
 }
 
+/* A copy with pageable memory waits, whatever the call. */
 static void mark_waits(struct timeline *timeline)
 {
-	const struct session *session = timeline->session;
-	struct tl_calls *calls = &timeline->calls;
-	uint8_t *known = mem_zero(timeline->name_count + 1); /* 0 not asked, 1 no, 2 yes */
-
-	calls->waits = mem_zero(calls->count + 1);
-	for (size_t i = 0; i < calls->count; i++) {
-		uint32_t name = calls->name[i];
-
-		if (!known[name])
-			known[name] = 1 + sync_call_name(session_text(session, name));
-		calls->waits[i] = known[name] == 2;
-	}
 	for (size_t i = 0; i < timeline->ops.copies.count; i++) {
 		const struct tl_copy *copy = &timeline->ops.copies.at[i];
 		uint32_t call = timeline->ops.call[copy->op];
 
 		if (call < TL_BEFORE && copy->host_memory == HOST_MEMORY_PAGEABLE)
-			calls->waits[call] = true;
+			timeline->calls.what[call] |= CALL_WAITS;
 	}
-	free(known);
 }
 
 /* What each call launched: its first op, and the sum where there are several. */
@@ -296,9 +284,8 @@ static void launched(struct timeline *timeline)
 		}
 		sum = map_find(&calls->gpu_ns, call);
 		map_put(&calls->gpu_ns, call,
-			(uint64_t)capped_add(sum ? (int64_t)*sum
-						 : ops->end[first] - ops->start[first],
-					     ops->end[i] - ops->start[i]));
+			(uint64_t)capped_add(sum ? (int64_t)*sum : op_ns(ops, first),
+					     op_ns(ops, i)));
 		if (ops->start[i] < ops->start[first])
 			calls->first_op[call] = (uint32_t)i;
 	}
@@ -312,7 +299,7 @@ int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call)
 	if (op == TL_NONE)
 		return 0;
 	sum = timeline->calls.gpu_ns.count ? map_find(&timeline->calls.gpu_ns, call) : NULL;
-	return sum ? (int64_t)*sum : timeline->ops.end[op] - timeline->ops.start[op];
+	return sum ? (int64_t)*sum : op_ns(&timeline->ops, op);
 }
 
 void timeline_join(struct timeline *timeline)
@@ -427,7 +414,7 @@ static void device_launches(struct timeline *timeline, size_t *counts)
 			   calls->start, NULL);
 }
 
-/* The ops of a device are one run, and in order already. */
+/* The ops of a device are one segment, which is in order. */
 static bool lies_in_order(const struct timeline *timeline, struct tl_device *device, uint32_t index,
 			  size_t count)
 {
@@ -439,10 +426,6 @@ static bool lies_in_order(const struct timeline *timeline, struct tl_device *dev
 	if (s == ops->segments.count || ops->segments.at[s].count != count)
 		return false;
 	device->first = ops->segments.at[s].first;
-	for (size_t i = device->first + 1; i < device->first + count; i++)
-		if (ops->start[i - 1] > ops->start[i] ||
-		    (ops->start[i - 1] == ops->start[i] && ops->end[i - 1] < ops->end[i]))
-			return false;
 	device->count = count;
 	return true;
 }
@@ -474,24 +457,23 @@ void timeline_devices(struct timeline *timeline)
 		struct tl_device *device = &timeline->devices[d];
 
 		if (device->order)
-			order_sort(device->order, device->count, ops->start, ops->end);
+			order_sort(device->order, device->count, ops->start, &ops->length);
 	}
 	free(counts);
 }
 
-const struct tl_copy *copy_find(const struct timeline *timeline, uint32_t op)
+struct tl_copy *copy_find(const struct tl_ops *ops, uint32_t op)
 {
-	size_t low = 0, high = timeline->ops.copies.count;
+	size_t low = 0, high = ops->copies.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (timeline->ops.copies.at[middle].op < op)
+		if (ops->copies.at[middle].op < op)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < timeline->ops.copies.count && timeline->ops.copies.at[low].op == op
-		       ? &timeline->ops.copies.at[low]
-		       : NULL;
+	return low < ops->copies.count && ops->copies.at[low].op == op ? &ops->copies.at[low]
+								       : NULL;
 }

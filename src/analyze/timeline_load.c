@@ -44,21 +44,22 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->pauses);
 	free(timeline->window_start);
 	free(timeline->window_end);
-	free(timeline->calls.waits);
 	VEC_DONE(&timeline->collectives);
 	VEC_DONE(&timeline->unsized);
 	VEC_DONE(&timeline->readbacks);
 	VEC_DONE(&timeline->loading);
 	free(timeline->ops.start);
-	free(timeline->ops.end);
+	lengths_done(&timeline->ops.length);
 	free(timeline->ops.key);
 	free(timeline->last_segment);
 	free(timeline->ops.call);
 	VEC_DONE(&timeline->ops.segments);
 	VEC_DONE(&timeline->ops.copies);
+	VEC_DONE(&timeline->ops.moved);
 	free(timeline->calls.start);
-	free(timeline->calls.end);
-	free(timeline->calls.name);
+	lengths_done(&timeline->calls.length);
+	free(timeline->calls.what);
+	VEC_DONE(&timeline->calls.names);
 	free(timeline->calls.first_op);
 	map_done(&timeline->calls.gpu_ns);
 	map_done(&timeline->wide.number);
@@ -124,7 +125,7 @@ static int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 	if (grow <= 0)
 		return grow;
 	GROW(ops->start, ops->count, ops->room);
-	GROW(ops->end, ops->count, ops->room);
+	GROW(ops->length.at, ops->count, ops->room);
 	GROW(ops->key, ops->count, ops->room);
 	GROW(ops->call, ops->count, ops->room);
 	return 0;
@@ -137,8 +138,8 @@ static int calls_room(struct tl_calls *calls, size_t count, struct err *err)
 	if (grow <= 0)
 		return grow;
 	GROW(calls->start, calls->count, calls->room);
-	GROW(calls->end, calls->count, calls->room);
-	GROW(calls->name, calls->count, calls->room);
+	GROW(calls->length.at, calls->count, calls->room);
+	GROW(calls->what, calls->count, calls->room);
 	GROW(calls->first_op, calls->count, calls->room);
 	return 0;
 }
@@ -198,9 +199,11 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = ops->count + i;
 		uint64_t id = key ? (uint64_t)key[i] : 0;
+		int64_t end;
 
 		timeline_time(timeline, segment->source, batch->col[COL_start][i],
-			      batch->col[COL_duration][i], &ops->start[at], &ops->end[at]);
+			      batch->col[COL_duration][i], &ops->start[at], &end);
+		lengths_put(&ops->length, at, end - ops->start[at]);
 		ops->key[at] = id < limit ? (uint32_t)id : 0;
 		ops->call[at] = correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
 	}
@@ -248,6 +251,73 @@ static size_t expected(struct store *store, uint32_t kinds)
 	return count < BELIEVED ? (size_t)count : BELIEVED;
 }
 
+/* Sorted events of a part: order[i] is the event that belongs at place i of it. */
+#define PERMUTE(array, part, order, spare)                                           \
+	do {                                                                         \
+		size_t count_ = (part)->last - (part)->first;                        \
+		for (size_t i_ = 0; i_ < count_; i_++)                               \
+			(spare)[i_] = (array)[(order)[i_]];                          \
+		memcpy(&(array)[(part)->first], (spare), count_ * sizeof(*(array))); \
+	} while (0)
+
+/* Chunks of a lane overlap at their ends, and those of a kind another kind. */
+static uint32_t *part_order(const struct order_part *part, const int64_t *start,
+			    const struct lengths *length)
+{
+	size_t count = part->last - part->first;
+	uint32_t *order = array_new(count * sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)(part->first + i);
+	order_sort(order, count, start, length);
+	return order;
+}
+
+/* The copies of a segment are all its ops. */
+static void copies_permute(struct tl_ops *ops, const struct order_part *part, const uint32_t *order)
+{
+	size_t count = part->last - part->first;
+	struct tl_copy *at = copy_find(ops, (uint32_t)part->first);
+	struct tl_copy *spare = mem_alloc(count * sizeof(*spare));
+
+	for (size_t i = 0; i < count; i++) {
+		spare[i] = at[order[i] - part->first];
+		spare[i].op = (uint32_t)(part->first + i);
+	}
+	memcpy(at, spare, count * sizeof(*spare));
+	free(spare);
+}
+
+static void ops_sort(struct tl_ops *ops, const struct tl_segment *segment)
+{
+	struct order_part *parts;
+	size_t count = order_parts(ops->start, &ops->length, segment->first,
+				   segment->first + segment->count, &parts);
+
+	for (size_t p = 0; p < count; p++) {
+		const struct order_part *part = &parts[p];
+		uint32_t *order = part_order(part, ops->start, &ops->length);
+		int64_t *spare = array_new((part->last - part->first) * sizeof(*spare));
+		uint32_t *spare32 = (uint32_t *)spare;
+
+		PERMUTE(ops->start, part, order, spare);
+		PERMUTE(ops->length.at, part, order, spare32);
+		PERMUTE(ops->key, part, order, spare32);
+		PERMUTE(ops->call, part, order, spare32);
+		if (segment->kind == STORE_memcpy)
+			copies_permute(ops, part, order);
+		for (size_t i = part->first; segment->kind == STORE_kernel && i < part->last; i++)
+			spare32[order[i - part->first] - part->first] = (uint32_t)i;
+		for (size_t i = part->first; segment->kind == STORE_kernel && i < part->last; i++)
+			if (spare32[i - part->first] != i)
+				*VEC_ADD(&ops->moved) =
+					(struct tl_moved){ (uint32_t)i, spare32[i - part->first] };
+		free(spare);
+		free(order);
+	}
+	free(parts);
+}
+
 int timeline_load_ops(struct timeline *timeline, struct store *store, struct err *err)
 {
 	/* Not STORE_device_other: what other accelerators ran is no GPU time. */
@@ -280,44 +350,54 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 		ops_batch(timeline, &batch, &last);
 		ops->segments.at[ops->segments.count - 1].count += (uint32_t)batch.count;
 	}
+	for (size_t i = 0; got == 0 && i < ops->segments.count; i++)
+		ops_sort(ops, &ops->segments.at[i]);
 	return got;
 }
 
-/* Put array[order[i]] at i. */
-#define PERMUTE(array, order, count, spare)                           \
-	do {                                                          \
-		for (size_t i_ = 0; i_ < (count); i_++)               \
-			(spare)[i_] = (array)[(order)[i_]];           \
-		memcpy((array), (spare), (count) * sizeof(*(array))); \
-	} while (0)
-
-/* The calls of a lane, of both kinds and perhaps of chunks that overlap, into order. */
 static void calls_sort(struct tl_calls *calls, const struct tl_segment *segment)
 {
-	size_t first = segment->first, count = segment->count, i = 1;
-	uint32_t *order, *spare32;
-	int64_t *spare;
+	struct order_part *parts;
+	size_t count = order_parts(calls->start, &calls->length, segment->first,
+				   segment->first + segment->count, &parts);
 
-	while (i < count && calls->start[first + i - 1] <= calls->start[first + i])
-		i++;
-	if (i >= count)
-		return;
-	order = array_new(count * sizeof(*order));
-	spare = array_new(count * sizeof(*spare));
-	spare32 = (uint32_t *)spare;
-	for (i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	order_sort(order, count, calls->start + first, calls->end + first);
-	PERMUTE(calls->start + first, order, count, spare);
-	PERMUTE(calls->end + first, order, count, spare);
-	PERMUTE(calls->name + first, order, count, spare32);
-	PERMUTE(calls->first_op + first, order, count, spare32);
-	free(spare);
-	free(order);
+	for (size_t p = 0; p < count; p++) {
+		const struct order_part *part = &parts[p];
+		uint32_t *order = part_order(part, calls->start, &calls->length);
+		int64_t *spare = array_new((part->last - part->first) * sizeof(*spare));
+		uint32_t *spare32 = (uint32_t *)spare;
+		uint16_t *spare16 = (uint16_t *)spare;
+
+		PERMUTE(calls->start, part, order, spare);
+		PERMUTE(calls->length.at, part, order, spare32);
+		PERMUTE(calls->what, part, order, spare16);
+		PERMUTE(calls->first_op, part, order, spare32);
+		free(spare);
+		free(order);
+	}
+	free(parts);
+}
+
+/* The number of a name, which numbers by name know once it has come. */
+static uint16_t call_number(struct timeline *timeline, uint16_t *numbers, uint64_t name)
+{
+	struct tl_calls *calls = &timeline->calls;
+	uint16_t number = name < timeline->name_count ? numbers[name] : 0;
+
+	if (number || !name || name >= timeline->name_count)
+		return number;
+	if (calls->names.count == CALL_NAMES_MOST)
+		return 0;
+	number = (uint16_t)calls->names.count;
+	*VEC_ADD(&calls->names) = (uint32_t)name;
+	if (sync_call_name(session_text(timeline->session, (uint32_t)name)))
+		number |= CALL_WAITS;
+	numbers[name] = number;
+	return number;
 }
 
 static void calls_batch(struct timeline *timeline, const struct store_batch *batch,
-			const struct lane *lane)
+			const struct lane *lane, uint16_t *numbers)
 {
 	struct tl_calls *calls = &timeline->calls;
 	const int64_t *name = batch->col[COL_name], *correlation = batch->col[COL_correlation];
@@ -325,11 +405,12 @@ static void calls_batch(struct timeline *timeline, const struct store_batch *bat
 
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = calls->count + i;
-		uint64_t id = name ? (uint64_t)name[i] : 0;
+		int64_t end;
 
 		timeline_time(timeline, lane->source, batch->col[COL_start][i],
-			      batch->col[COL_duration][i], &calls->start[at], &calls->end[at]);
-		calls->name[at] = id < timeline->name_count ? (uint32_t)id : 0;
+			      batch->col[COL_duration][i], &calls->start[at], &end);
+		lengths_put(&calls->length, at, end - calls->start[at]);
+		calls->what[at] = call_number(timeline, numbers, name ? (uint64_t)name[i] : 0);
 		calls->first_op[at] =
 			correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
 		if (calls->first_op[at] && (uint64_t)correlation[i] < least)
@@ -348,10 +429,12 @@ int timeline_load_calls(struct timeline *timeline, struct store *store, struct e
 			   COL_BIT(COL_correlation),
 	};
 	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	OWN(own_freep) uint16_t *numbers = mem_zero((timeline->name_count + 1) * sizeof(*numbers));
 	struct tl_calls *calls = &timeline->calls;
 	struct store_batch batch;
 	int got;
 
+	*VEC_ADD(&calls->names) = 0;
 	if (store_query_open(store, &query, &cursor, err) < 0 ||
 	    calls_room(calls, expected(store, query.kinds), err) < 0)
 		return err->code;
@@ -372,7 +455,7 @@ int timeline_load_calls(struct timeline *timeline, struct store *store, struct e
 			segment->first = (uint32_t)calls->count;
 		}
 		segment->count += (uint32_t)batch.count;
-		calls_batch(timeline, &batch, lane);
+		calls_batch(timeline, &batch, lane, numbers);
 	}
 	for (size_t i = 0; got == 0 && i < calls->segments.count; i++)
 		calls_sort(calls, &calls->segments.at[i]);
