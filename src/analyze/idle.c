@@ -60,7 +60,7 @@ struct idler {
 	int64_t phase_ns[PHASE_COUNT];
 	int64_t *launch_ns; /* idle before kernels by their launches, by key */
 	int64_t cadence_ns;
-	size_t launch;   /* where in device->launches we are */
+	size_t launch;   /* for launches_before */
 	uint32_t thread; /* of the last call asked for */
 };
 
@@ -189,50 +189,6 @@ static bool blocked_at(struct idler *idler, uint32_t thread, int64_t from, int64
 	return true;
 }
 
-/* The launch for this device before `call`, TL_NONE if there is none. Gaps come in
- * order of time and launches nearly so: look around where we were. */
-static uint32_t launch_before(struct idler *idler, uint32_t call)
-{
-	const struct tl_calls *calls = &idler->timeline->calls;
-	const uint32_t *launches = idler->device->launches;
-	size_t count = idler->device->launch_count, at = idler->launch, step = 1, low, high;
-	int64_t start = calls->start[call];
-
-	/* Mostly it is the next. */
-	if (at + 1 < count && launches[at + 1] == call && calls->start[launches[at]] < start) {
-		idler->launch = at + 1;
-		return launches[at];
-	}
-	/* Gallop to a range that holds the first launch that is not before. */
-	if (at >= count || calls->start[launches[at]] >= start) {
-		low = at;
-		high = at;
-		for (; low > 0 && calls->start[launches[low - 1]] >= start; step *= 2) {
-			high = low - 1;
-			low = low > step ? low - step : 0;
-		}
-	} else {
-		low = at + 1;
-		high = low;
-		for (; high < count && calls->start[launches[high]] < start; step *= 2) {
-			low = high + 1;
-			high = low + step;
-		}
-		if (high > count)
-			high = count;
-	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls->start[launches[middle]] < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	idler->launch = low;
-	return low > 0 ? launches[low - 1] : TL_NONE;
-}
-
 static int64_t within(int64_t time, int64_t from, int64_t to)
 {
 	return time < from ? from : time > to ? to : time;
@@ -244,7 +200,7 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	int64_t launch = calls->start[call], end = call_end(calls, call);
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
-	uint32_t before = launch_before(idler, call);
+	uint32_t before = launches_before(idler->timeline, idler->device, &idler->launch, call);
 	uint32_t thread = thread_of(idler, call);
 	uint32_t other = before == TL_NONE ? thread : thread_of(idler, before);
 	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;

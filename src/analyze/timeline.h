@@ -140,12 +140,21 @@ struct pauses {
 	size_t count;
 };
 
+/*
+ * Calls that launched something on a device: the first and the last of some that lie
+ * close together in one thread and follow each other in time. A list of all launches of
+ * a training would be a hundred times as long.
+ */
+struct tl_launches {
+	uint32_t first, last;
+};
+
 /* The ops of a device by start. */
 struct tl_device {
 	uint32_t *order; /* NULL: they lie in order, from `first` on */
 	uint32_t first;
 	size_t count;
-	uint32_t *launches; /* calls that launched them, by start */
+	VEC(struct tl_launches) launches; /* by start */
 	size_t launch_count;
 	struct pauses pauses; /* of some source of its ops */
 };
@@ -214,6 +223,8 @@ struct timeline {
 	struct tl_ops ops;
 	struct tl_calls calls;
 	struct tl_device *devices; /* as session.devices */
+	uint32_t only_device;      /* of all ops, which then need not be asked for it; TL_NONE:
+				      there are several */
 	uint32_t name_count;       /* string ids are below this */
 	struct tl_wide wide;
 	uint32_t *last_segment;                     /* see op_segment */
@@ -245,6 +256,24 @@ int timeline_load_calls(struct timeline *timeline, struct store *store, struct e
 void timeline_join(struct timeline *timeline);
 /* Device by device: ops by start, launches by start. */
 void timeline_devices(struct timeline *timeline);
+/* For timeline_devices. */
+void launches_find(struct timeline *timeline);
+
+/* The calls that launched something on a device, one after another by start; set
+ * timeline and device. */
+struct launch_walk {
+	const struct timeline *timeline;
+	const struct tl_device *device;
+	size_t at;
+	uint32_t next; /* call to look at, in device->launches[at]; 0: its first */
+};
+
+/* TL_NONE: there are no more. */
+uint32_t launches_next(struct launch_walk *walk);
+/* The last launch on the device that began before `call` did, TL_NONE if there is none.
+ * *hint: where the last one asked for was, 0 at first. */
+uint32_t launches_before(const struct timeline *timeline, const struct tl_device *device,
+			 size_t *hint, uint32_t call);
 /* Ranges, frames of every thread, windows of the sources. */
 int frames_load(struct timeline *timeline, struct store *store, struct err *err);
 
@@ -441,9 +470,6 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 bool sync_call_name(const char *name);
 /* Of an op that is a copy; NULL if it is none. */
 struct tl_copy *copy_find(const struct tl_ops *ops, uint32_t op);
-/* The device of all ops, which then need not be asked for it; TL_NONE: there are
- * several. */
-uint32_t only_device(const struct timeline *timeline);
 const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);
 
 /* The segment of an op. Asked for one op after another, hence the memory of where

@@ -127,25 +127,28 @@ static int64_t queue_depth_simple(const struct timeline *timeline, const struct 
 {
 	const struct tl_ops *ops = &timeline->ops;
 	const struct tl_calls *calls = &timeline->calls;
-	size_t next = 0;
-	int64_t most = 0, waiting = 0;
+	struct launch_walk walk = { .timeline = timeline, .device = device };
+	uint32_t launch = launches_next(&walk);
+	int64_t most = 0, waiting = 0, end = launch != TL_NONE ? call_end(calls, launch) : 0;
 
-	if (timeline->calls.gpu_ns.count)
+	if (calls->gpu_ns.count)
 		return -1;
-	for (size_t i = 1; i < device->launch_count; i++)
-		if (call_end(calls, device->launches[i - 1]) > call_end(calls, device->launches[i]))
-			return -1;
-	for (size_t i = 0; i < device->count; i++) {
-		uint32_t op = device_op(device, i), call = ops->call[op];
+	/* After the last op: are the other launches in order, too? */
+	for (size_t i = 0; i <= device->count; i++) {
+		uint32_t op = i < device->count ? device_op(device, i) : TL_NONE;
+		uint32_t call = op != TL_NONE ? ops->call[op] : TL_NONE;
+		int64_t start = op != TL_NONE ? ops->start[op] : INT64_MAX;
 
-		for (; next < device->launch_count &&
-		       call_end(calls, device->launches[next]) < ops->start[op];
-		     next++) {
-			uint32_t launched = timeline->calls.first_op[device->launches[next]];
+		while (launch != TL_NONE && end < start) {
+			int64_t last = end;
 
-			waiting += ops->start[launched] > call_end(calls, device->launches[next]);
+			waiting += ops->start[calls->first_op[launch]] > end;
+			launch = launches_next(&walk);
+			end = launch != TL_NONE ? call_end(calls, launch) : INT64_MAX;
+			if (end < last)
+				return -1;
 		}
-		if (call >= TL_BEFORE || ops->start[op] <= call_end(calls, call))
+		if (call >= TL_BEFORE || start <= call_end(calls, call))
 			continue;
 		if (waiting > most)
 			most = waiting;
@@ -189,7 +192,7 @@ static void launch_times(const struct timeline *timeline, uint32_t index, struct
 {
 	const struct tl_calls *calls = &timeline->calls;
 	struct quantiles length = { 0 }, gap = { 0 };
-	bool all = only_device(timeline) == index;
+	bool all = timeline->only_device == index;
 
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		const struct tl_segment *segment = &calls->segments.at[s];

@@ -325,95 +325,6 @@ void timeline_join(struct timeline *timeline)
 	mark_waits(timeline);
 }
 
-/* Where a thread's calls are on the way: the next one that launched something. */
-struct launcher {
-	int64_t start;
-	uint32_t at, last;
-};
-
-static void next_launch(const struct tl_calls *calls, struct launcher *launcher)
-{
-	while (launcher->at < launcher->last && calls->first_op[launcher->at] == TL_NONE)
-		launcher->at++;
-	launcher->start = launcher->at < launcher->last ? calls->start[launcher->at] : INT64_MAX;
-}
-
-uint32_t only_device(const struct timeline *timeline)
-{
-	const struct tl_ops *ops = &timeline->ops;
-
-	for (size_t s = 1; s < ops->segments.count; s++)
-		if (ops->segments.at[s].device != ops->segments.at[0].device)
-			return TL_NONE;
-	return ops->segments.count ? ops->segments.at[0].device : TL_NONE;
-}
-
-static uint32_t launch_device(const struct timeline *timeline, uint32_t only, uint32_t call)
-{
-	return only != TL_NONE ? only
-			       : op_segment(timeline, timeline->calls.first_op[call])->device;
-}
-
-static void add_launch(struct timeline *timeline, uint32_t only, uint32_t call)
-{
-	struct tl_device *device = &timeline->devices[launch_device(timeline, only, call)];
-
-	device->launches[device->launch_count++] = call;
-}
-
-/* The calls of a lane are in order: those of a few lanes are merged as they come.
- * Of equal ones the first lane's is first. False: too many lanes. */
-static bool merge_launches(struct timeline *timeline, uint32_t only)
-{
-	const struct tl_calls *calls = &timeline->calls;
-	struct launcher launchers[RUNS_MOST];
-	size_t count = calls->segments.count;
-
-	if (count > RUNS_MOST)
-		return false;
-	for (size_t s = 0; s < count; s++) {
-		const struct tl_segment *segment = &calls->segments.at[s];
-
-		launchers[s].at = segment->first;
-		launchers[s].last = segment->first + segment->count;
-		next_launch(calls, &launchers[s]);
-	}
-	while (count) {
-		struct launcher *least = &launchers[0];
-
-		for (size_t i = 1; i < count; i++)
-			if (launchers[i].start < least->start)
-				least = &launchers[i];
-		/* No call starts at INT64_MAX: TIME_LIMIT_NS. */
-		if (least->start == INT64_MAX)
-			break;
-		add_launch(timeline, only, least->at++);
-		next_launch(calls, least);
-	}
-	return true;
-}
-
-static void device_launches(struct timeline *timeline, size_t *counts)
-{
-	const struct tl_calls *calls = &timeline->calls;
-	uint32_t only = only_device(timeline);
-
-	for (uint32_t i = 0; i < calls->count; i++)
-		if (calls->first_op[i] != TL_NONE)
-			counts[launch_device(timeline, only, i)]++;
-	for (size_t d = 0; d < timeline->session->devices.count; d++)
-		if (counts[d])
-			timeline->devices[d].launches = array_new(counts[d] * sizeof(uint32_t));
-	if (merge_launches(timeline, only))
-		return;
-	for (size_t i = 0; i < calls->count; i++)
-		if (calls->first_op[i] != TL_NONE)
-			add_launch(timeline, only, (uint32_t)i);
-	for (size_t d = 0; d < timeline->session->devices.count; d++)
-		order_sort(timeline->devices[d].launches, timeline->devices[d].launch_count,
-			   calls->start, NULL);
-}
-
 /* The ops of a device are one segment, which is in order. */
 static bool lies_in_order(const struct timeline *timeline, struct tl_device *device, uint32_t index,
 			  size_t count)
@@ -428,6 +339,14 @@ static bool lies_in_order(const struct timeline *timeline, struct tl_device *dev
 	device->first = ops->segments.at[s].first;
 	device->count = count;
 	return true;
+}
+
+static uint32_t only_device(const struct tl_ops *ops)
+{
+	for (size_t s = 1; s < ops->segments.count; s++)
+		if (ops->segments.at[s].device != ops->segments.at[0].device)
+			return TL_NONE;
+	return ops->segments.count ? ops->segments.at[0].device : TL_NONE;
 }
 
 void timeline_devices(struct timeline *timeline)
@@ -451,8 +370,8 @@ void timeline_devices(struct timeline *timeline)
 		for (uint32_t i = 0; device->order && i < segment->count; i++)
 			device->order[device->count++] = segment->first + i;
 	}
-	memset(counts, 0, devices * sizeof(*counts));
-	device_launches(timeline, counts);
+	timeline->only_device = only_device(ops);
+	launches_find(timeline);
 	for (size_t d = 0; d < devices; d++) {
 		struct tl_device *device = &timeline->devices[d];
 

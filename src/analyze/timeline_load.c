@@ -68,7 +68,7 @@ void timeline_free(struct timeline *timeline)
 	for (size_t i = 0; timeline->devices && i < timeline->session->devices.count; i++) {
 		pauses_done(&timeline->devices[i].pauses);
 		free(timeline->devices[i].order);
-		free(timeline->devices[i].launches);
+		VEC_DONE(&timeline->devices[i].launches);
 	}
 	free(timeline->devices);
 	for (size_t i = 0; i < timeline->lanes.count; i++)

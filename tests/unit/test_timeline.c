@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "analyze/order.h"
-#include "analyze/timeline.h"
 #include "random.h"
 
 enum { HORIZON = 400 };
@@ -557,82 +556,4 @@ Test(timeline, quantiles_are_exact_for_few_and_close_for_many)
 	cr_assert_gt(quantiles_get(&many, 1), INT64_MAX / 2);
 	quantiles_done(&few);
 	quantiles_done(&many);
-}
-
-Test(timeline, indices_are_sorted_by_start_then_longest_first)
-{
-	for (random_state = 4000; random_state < 4100;) {
-		uint64_t seed = random_state;
-		enum { COUNT = 200 };
-		uint32_t list[COUNT];
-		int64_t start[COUNT];
-		uint32_t ns[COUNT];
-		struct lengths lengths = { .at = ns };
-
-		for (uint32_t i = 0; i < COUNT; i++) {
-			list[i] = i;
-			start[i] = random_below(50);
-			lengths_put(&lengths, i, random_below(10));
-		}
-		order_sort(list, COUNT, start, &lengths);
-		for (int i = 1; i < COUNT; i++) {
-			uint32_t a = list[i - 1], b = list[i];
-
-			cr_assert(start[a] < start[b] ||
-				  (start[a] == start[b] &&
-				   (ns[a] > ns[b] || (ns[a] == ns[b] && a < b))));
-		}
-		random_state = seed + 1;
-	}
-}
-
-Test(timeline, parts_that_are_out_of_order_are_sorted_each_for_itself)
-{
-	enum { COUNT = 300 };
-	size_t in_place = 0;
-
-	for (uint64_t seed = 5000; seed < 5300; seed++) {
-		uint32_t whole[COUNT], by_part[COUNT], ns[COUNT];
-		int64_t start[COUNT], now = 0;
-		struct lengths lengths = { .at = ns };
-		struct order_part *parts;
-		size_t count;
-
-		random_state = seed;
-		for (uint32_t i = 0; i < COUNT; i++) {
-			whole[i] = by_part[i] = i;
-			/* Few or many steps back, short or long ones. */
-			now += random_below((int64_t)seed % 40 + 2) ? random_below(20)
-								    : -random_below(60);
-			start[i] = now;
-			lengths_put(&lengths, i, random_below(3));
-		}
-		order_sort(whole + 10, COUNT - 20, start, &lengths);
-		count = order_parts(start, &lengths, 10, COUNT - 10, &parts);
-		in_place += COUNT - 20;
-		for (size_t p = 0; p < count; p++) {
-			cr_assert_lt(parts[p].first, parts[p].last);
-			cr_assert(!p || parts[p - 1].last <= parts[p].first);
-			in_place -= parts[p].last - parts[p].first;
-			order_sort(by_part + parts[p].first, parts[p].last - parts[p].first, start,
-				   &lengths);
-		}
-		cr_assert_arr_eq(whole, by_part, sizeof(whole));
-		free(parts);
-	}
-	cr_assert_gt(in_place, 100 * COUNT);
-}
-
-Test(timeline, lengths_beyond_32_bits_are_kept)
-{
-	uint32_t at[4];
-	const int64_t ns[4] = { 0, LENGTH_LONGER - 1, LENGTH_LONGER, INT64_MAX };
-	struct lengths lengths = { .at = at };
-
-	for (size_t i = 0; i < 4; i++)
-		lengths_put(&lengths, i, ns[i]);
-	for (size_t i = 0; i < 4; i++)
-		cr_assert_eq(lengths_get(&lengths, i), ns[i]);
-	cr_assert_eq(lengths.longer.count, 2);
-	VEC_DONE(&lengths.longer);
 }
