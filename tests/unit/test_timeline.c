@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "analyze/order.h"
+#include "analyze/timeline.h"
 #include "random.h"
 
 enum { HORIZON = 400 };
