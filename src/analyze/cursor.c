@@ -5,8 +5,9 @@ void cursor_init(struct cursor *cursor, const struct timeline *timeline, const s
 	cursor->timeline = timeline;
 	cursor->lane = lane;
 	cursor->frame = 0;
-	cursor->call = 0;
+	cursor->call = lane->first_call;
 	cursor->stack.count = 0;
+	cursor->top = NULL;
 	cursor->until = INT64_MIN;
 }
 
@@ -15,25 +16,45 @@ void cursor_done(struct cursor *cursor)
 	VEC_DONE(&cursor->stack);
 }
 
-static void push(struct cursor *cursor, const struct open_frame *frame, enum phase phase,
-		 bool annotated)
+static const struct open_frame *top_of(const struct cursor *cursor)
 {
-	const struct open_frame *below =
-		cursor->stack.count ? &cursor->stack.at[cursor->stack.count - 1] : NULL;
-	struct open_frame top = *frame;
+	return cursor->stack.count ? &cursor->stack.at[cursor->stack.count - 1] : NULL;
+}
 
-	top.phase = (uint8_t)phase_within(below ? below->phase : PHASE_OTHER, phase, annotated);
+static void push_frame(struct cursor *cursor, const struct tl_frame *frame)
+{
+	const struct open_frame *below = top_of(cursor);
+	bool annotated = frame->flags & FRAME_ANNOTATED;
+	struct open_frame top = { .end = frame->end, .name = frame->name, .kind = frame->kind };
+
+	if (frame->kind == ACTIVITY_RANGE && !(frame->flags & FRAME_STEP))
+		top.range = frame->name;
+	top.phase =
+		(uint8_t)phase_within(below ? below->phase : PHASE_OTHER, frame->phase, annotated);
 	if (below) {
 		top.loader = below->loader;
 		top.loader_kind = below->loader_kind;
 		top.range = top.range ? top.range : below->range;
 	}
-	if (annotated && phase == PHASE_LOADER &&
+	if (annotated && frame->phase == PHASE_LOADER &&
 	    (!top.loader || (top.loader_kind == ACTIVITY_PYTHON && top.kind != ACTIVITY_PYTHON))) {
 		top.loader = top.name;
 		top.loader_kind = top.kind;
 	}
 	*VEC_ADD(&cursor->stack) = top;
+}
+
+/* A call as part of what is round it. */
+static void open_call(const struct cursor *cursor, uint32_t call, struct open_frame *ret_open)
+{
+	const struct tl_calls *calls = &cursor->timeline->calls;
+	const struct open_frame *below = top_of(cursor);
+
+	*ret_open = below ? *below : (struct open_frame){ .phase = PHASE_OTHER };
+	ret_open->end = call_end(calls, call);
+	ret_open->name = call_name(calls, call);
+	ret_open->kind = ACTIVITY_CALL;
+	ret_open->sync = call_waits(calls, call);
 }
 
 static void pop(struct cursor *cursor, int64_t time_ns)
@@ -42,76 +63,65 @@ static void pop(struct cursor *cursor, int64_t time_ns)
 		cursor->stack.count--;
 }
 
-/* When the next frame or call begins; INT64_MAX: none does. */
-static int64_t next_start(const struct cursor *cursor, bool *ret_call)
+/* When the next call begins, INT64_MAX: none does. Calls in a row that are over at
+ * `time_ns` leave nothing behind: no frame opens between them, and what opens later
+ * gets nothing from a call. */
+static int64_t next_call(struct cursor *cursor, int64_t time_ns, int64_t frame_at)
 {
-	const struct tl_lane *lane = cursor->lane;
 	const struct tl_calls *calls = &cursor->timeline->calls;
-	int64_t frame = INT64_MAX, call = INT64_MAX;
-	uint32_t index = lane->first_call + cursor->call;
+	uint32_t call = cursor->call, last = cursor->lane->first_call + cursor->lane->call_count;
 
-	if (cursor->frame < lane->frame_count)
-		frame = lane->frames[cursor->frame].start;
-	if (cursor->call < lane->call_count)
-		call = calls->start[index];
-	*ret_call = call < frame || (call == frame && call != INT64_MAX &&
-				     call_end(calls, index) > lane->frames[cursor->frame].end);
-	return *ret_call ? call : frame;
+	while (call < last && calls->start[call] < frame_at && call_end(calls, call) <= time_ns)
+		call++;
+	cursor->call = call;
+	return call < last ? calls->start[call] : INT64_MAX;
 }
 
-static void push_next(struct cursor *cursor, bool is_call)
+/* Does nothing open before the call ends? Then it need not go onto the stack. */
+static bool call_alone(const struct cursor *cursor, int64_t frame_at)
 {
-	const struct timeline *timeline = cursor->timeline;
-
-	if (is_call) {
-		uint32_t call = cursor->lane->first_call + cursor->call++;
-		uint32_t name = call_name(&timeline->calls, call);
-		struct open_frame frame = { .end = call_end(&timeline->calls, call),
-					    .name = name,
-					    .kind = ACTIVITY_CALL,
-					    .sync = call_waits(&timeline->calls, call) };
-
-		push(cursor, &frame, PHASE_OTHER, false);
-	} else {
-		const struct tl_frame *at = &cursor->lane->frames[cursor->frame++];
-		struct open_frame frame = { .end = at->end, .name = at->name, .kind = at->kind };
-
-		if (at->kind == ACTIVITY_RANGE && !(at->flags & FRAME_STEP))
-			frame.range = at->name;
-		push(cursor, &frame, at->phase, at->flags & FRAME_ANNOTATED);
-	}
-}
-
-/* Calls in a row that are over at `time_ns` leave nothing behind: no frame opens
- * between them, and what opens later gets nothing from a call. */
-static void skip_calls(struct cursor *cursor, int64_t time_ns)
-{
-	const struct tl_lane *lane = cursor->lane;
 	const struct tl_calls *calls = &cursor->timeline->calls;
-	int64_t frame =
-		cursor->frame < lane->frame_count ? lane->frames[cursor->frame].start : INT64_MAX;
+	uint32_t next = cursor->call + 1;
+	int64_t end = call_end(calls, cursor->call);
 
-	while (cursor->call < lane->call_count &&
-	       call_end(calls, lane->first_call + cursor->call) <= time_ns &&
-	       calls->start[lane->first_call + cursor->call] < frame)
-		cursor->call++;
+	return frame_at >= end && (next >= cursor->lane->first_call + cursor->lane->call_count ||
+				   calls->start[next] >= end);
 }
 
 void cursor_move(struct cursor *cursor, int64_t time_ns)
 {
-	bool is_call;
+	const struct tl_lane *lane = cursor->lane;
 	int64_t next;
 
 	for (;;) {
-		skip_calls(cursor, time_ns);
-		next = next_start(cursor, &is_call);
+		const struct tl_frame *frame =
+			cursor->frame < lane->frame_count ? &lane->frames[cursor->frame] : NULL;
+		int64_t frame_at = frame ? frame->start : INT64_MAX;
+		int64_t call_at = next_call(cursor, time_ns, frame_at);
+		bool is_call = call_at < frame_at ||
+			       (frame && call_at == frame_at &&
+				call_end(&cursor->timeline->calls, cursor->call) > frame->end);
+
+		next = is_call ? call_at : frame_at;
 		if (next > time_ns)
 			break;
 		pop(cursor, next);
-		push_next(cursor, is_call);
+		if (!is_call) {
+			push_frame(cursor, frame);
+			cursor->frame++;
+		} else if (call_alone(cursor, frame_at)) {
+			open_call(cursor, cursor->call++, &cursor->alone);
+			cursor->top = &cursor->alone;
+			cursor->until = cursor->alone.end;
+			return;
+		} else {
+			struct open_frame open;
+
+			open_call(cursor, cursor->call++, &open);
+			*VEC_ADD(&cursor->stack) = open;
+		}
 	}
 	pop(cursor, time_ns);
-	cursor->until = next;
-	if (cursor->stack.count && cursor->stack.at[cursor->stack.count - 1].end < next)
-		cursor->until = cursor->stack.at[cursor->stack.count - 1].end;
+	cursor->top = top_of(cursor);
+	cursor->until = cursor->top && cursor->top->end < next ? cursor->top->end : next;
 }

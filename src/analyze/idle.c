@@ -50,10 +50,9 @@ struct idler {
 	bool steady, any_looks;
 	const struct tl_device *device;
 	struct cursor *cursors; /* by index into timeline.lanes */
-	struct map during_slot;
-	uint64_t last_key;
-	uint64_t last_slot;
+	struct map during_slot; /* by hash: index into during */
 	VEC(struct during) during[IDLE_COUNT];
+	size_t last_during[IDLE_COUNT]; /* what was added to last */
 	struct look_counts looks[IDLE_COUNT];
 	int64_t gap_ns[IDLE_COUNT];
 	uint32_t gap_causes; /* a bit for each that has some of the gap */
@@ -85,33 +84,43 @@ static uint32_t thread_of(struct idler *idler, uint32_t call)
 	return idler->thread;
 }
 
+static struct during *during_find(struct idler *idler, enum idle_cause cause, enum phase phase,
+				  enum activity_kind kind, uint32_t name, uint32_t range)
+{
+	uint64_t key = hash_u64((uint64_t)name << 32 | range,
+				(uint64_t)cause << 8 | (uint64_t)kind << 4 | phase);
+	uint64_t *slot = map_find(&idler->during_slot, key);
+
+	if (slot) {
+		idler->last_during[cause] = *slot;
+	} else {
+		struct during *during = VEC_ADD(&idler->during[cause]);
+
+		*during = (struct during){
+			.kind = kind, .name = name, .range = range, .phase = phase
+		};
+		idler->last_during[cause] = idler->during[cause].count - 1;
+		map_put(&idler->during_slot, key, idler->last_during[cause]);
+	}
+	return &idler->during[cause].at[idler->last_during[cause]];
+}
+
 static void during_add(struct idler *idler, enum idle_cause cause, const struct open_frame *frame,
 		       int64_t ns)
 {
 	enum activity_kind kind = frame->loader ? frame->loader_kind : frame->kind;
 	uint32_t name = frame->loader ? frame->loader : frame->name;
 	uint32_t range = frame->loader || frame->range == name ? 0 : frame->range;
-	uint64_t key = hash_u64((uint64_t)name << 32 | range,
-				(uint64_t)cause << 8 | (uint64_t)kind << 4 | frame->phase);
-	struct during *during;
+	struct during *during = NULL;
 
 	if (!idler->steady)
 		idler->phase_ns[frame->phase] += ns;
-	if (key != idler->last_key) {
-		uint64_t *slot = map_find(&idler->during_slot, key);
-
-		if (!slot) {
-			during = VEC_ADD(&idler->during[cause]);
-			*during = (struct during){
-				.kind = kind, .name = name, .range = range, .phase = frame->phase
-			};
-			map_put(&idler->during_slot, key, idler->during[cause].count - 1);
-			slot = map_find(&idler->during_slot, key);
-		}
-		idler->last_key = key;
-		idler->last_slot = *slot;
-	}
-	idler->during[cause].at[idler->last_slot].ns += ns;
+	if (idler->during[cause].count)
+		during = &idler->during[cause].at[idler->last_during[cause]];
+	if (!during || during->name != name || during->range != range || during->kind != kind ||
+	    during->phase != frame->phase)
+		during = during_find(idler, cause, frame->phase, kind, name, range);
+	during->ns += ns;
 }
 
 /* Loading, compiling and the like is set-up whenever it happens; obtaining memory
@@ -361,7 +370,6 @@ static void device_idle(struct idler *idler, uint32_t index, bool steady)
 	idler->from_ns = steady ? idler->fact->steady.start_ns : INT64_MIN;
 	idler->device = &timeline->devices[index];
 	idler->launch = 0;
-	idler->last_key = UINT64_MAX;
 	idler->cadence_ns = CADENCE_LEAST_NS;
 	if (idler->fact->launch_gap_p50_ns > CADENCE_LEAST_NS / CADENCE_FACTOR)
 		idler->cadence_ns =

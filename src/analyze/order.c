@@ -230,14 +230,17 @@ void quantiles_add_first(struct quantiles *quantiles, int64_t value)
 
 int64_t quantiles_get(struct quantiles *quantiles, double q)
 {
-	int64_t rank = (int64_t)ceil(q * (double)quantiles->count), seen = 0;
+	int64_t count = quantiles->bins ? 0 : quantiles->count, seen = 0, rank;
 
-	if (!quantiles->count)
+	for (uint32_t bin = 0; quantiles->bins && bin < QUANTILES_BINS; bin++)
+		count += quantiles->bins[bin];
+	if (!count)
 		return INT64_MIN;
+	rank = (int64_t)ceil(q * (double)count);
 	if (rank < 1)
 		rank = 1;
-	if (rank > quantiles->count)
-		rank = quantiles->count;
+	if (rank > count)
+		rank = count;
 	if (!quantiles->bins) {
 		order_values(quantiles->exact, (size_t)quantiles->count);
 		return quantiles->exact[rank - 1];

@@ -42,7 +42,7 @@ enum { QUANTILES_EXACT = 1 << 16 };
 struct quantiles {
 	int64_t *exact;
 	uint32_t *bins; /* no more events than 32 bits have ids for */
-	int64_t count;
+	int64_t count;  /* in `exact`; the bins are counted when they are asked */
 };
 
 /* For quantiles_add. Bins: values below 2^11 one each; above, 2^11 for each power
@@ -73,7 +73,6 @@ static inline void quantiles_add(struct quantiles *quantiles, int64_t value)
 		return;
 	}
 	quantiles->bins[quantiles_bin(value)]++;
-	quantiles->count++;
 }
 
 /* The value at rank ceil(q * count), 0 < q <= 1; INT64_MIN of none. */

@@ -367,10 +367,12 @@ struct open_frame {
 struct cursor {
 	const struct timeline *timeline;
 	const struct tl_lane *lane;
-	size_t frame;
-	uint32_t call;
+	size_t frame;  /* the next one */
+	uint32_t call; /* the next one */
 	VEC(struct open_frame) stack;
-	int64_t until; /* nothing opens or closes before */
+	struct open_frame alone;      /* a call in which nothing opens */
+	const struct open_frame *top; /* what is open */
+	int64_t until;                /* nothing opens or closes before */
 };
 
 void cursor_init(struct cursor *cursor, const struct timeline *timeline,
@@ -387,7 +389,7 @@ static inline const struct open_frame *cursor_at(struct cursor *cursor, int64_t 
 	if (time_ns >= cursor->until)
 		cursor_move(cursor, time_ns);
 	*ret_until = cursor->until;
-	return cursor->stack.count ? &cursor->stack.at[cursor->stack.count - 1] : NULL;
+	return cursor->top;
 }
 
 /* Device time of all that a call launched. */

@@ -18,7 +18,8 @@ enum { GROUP_KERNEL, GROUP_COPY, GROUP_COLLECTIVE };
 /* What is counted of a kernel in the pass: a kernel_fact has much more, and ten
  * million kernels in turn would have all of it out of the cache. */
 struct kernel_sum {
-	int64_t count, launched, sum_ns, min_ns, max_ns;
+	int64_t sum_ns, min_ns, max_ns;
+	uint32_t count, launched;
 };
 
 struct pass {

@@ -18,11 +18,13 @@ static const int ZSTD_LEVEL = 1;
 static const size_t BYTES_MAX = 64u << 20;
 static const uint32_t STORED = 0x80000000u; /* in a plane's size: not compressed */
 
+enum { PLANES_MOST = 8 };
+
 struct chunk_codec {
 	ZSTD_CCtx *pack;
 	ZSTD_DCtx *unpack;
 	uint64_t *words;
-	uint8_t *plane;
+	uint8_t *planes; /* PLANES_MOST of CHUNK_ROWS_MAX; packing uses the first */
 	struct buf packed;
 };
 
@@ -41,7 +43,7 @@ struct chunk_codec *chunk_codec_new(void)
 	codec->pack = ZSTD_createCCtx();
 	codec->unpack = ZSTD_createDCtx();
 	codec->words = mem_alloc(CHUNK_ROWS_MAX * sizeof(*codec->words));
-	codec->plane = mem_alloc(CHUNK_ROWS_MAX);
+	codec->planes = mem_alloc((size_t)PLANES_MOST * CHUNK_ROWS_MAX);
 	return codec;
 }
 
@@ -52,7 +54,7 @@ void chunk_codec_free(struct chunk_codec *codec)
 	(void)ZSTD_freeCCtx(codec->pack);
 	(void)ZSTD_freeDCtx(codec->unpack);
 	free(codec->words);
-	free(codec->plane);
+	free(codec->planes);
 	buf_done(&codec->packed);
 	free(codec);
 }
@@ -189,8 +191,8 @@ void chunk_put(struct chunk_codec *codec, struct buf *out, const char *name, con
 	buf_clear(&codec->packed);
 	for (unsigned int p = 0; p < width; p++) {
 		for (size_t i = 0; i < count; i++)
-			codec->plane[i] = (uint8_t)(codec->words[i] >> (8 * p));
-		put_u32(out, pack_plane(codec, codec->plane, count));
+			codec->planes[i] = (uint8_t)(codec->words[i] >> (8 * p));
+		put_u32(out, pack_plane(codec, codec->planes, count));
 	}
 	buf_add(out, codec->packed.at, codec->packed.len);
 }
@@ -222,7 +224,8 @@ static bool parse_column(const uint8_t **at, const uint8_t *end, struct str *ret
 	ret->width = p[1];
 	ret->base = (int64_t)(get_u32(p + 2) | (uint64_t)get_u32(p + 6) << 32);
 	p += 10;
-	if (ret->width > 8 || p[-10] > TRANSFORM_BYTES || (size_t)(end - p) < ret->width * 4u)
+	if (ret->width > PLANES_MOST || p[-10] > TRANSFORM_BYTES ||
+	    (size_t)(end - p) < ret->width * 4u)
 		return false;
 	ret->sizes = p;
 	p += ret->width * 4u;
@@ -264,30 +267,71 @@ static const uint8_t *next_plane(struct chunk_codec *codec, const uint8_t **at, 
 	return room;
 }
 
-static void untransform(int64_t *values, size_t count, enum transform how, int64_t base)
+/* Words of `width` bytes from their planes. Inlined for each width: then the loop over
+ * the planes is none. */
+static inline __attribute__((always_inline)) void join_width(const uint8_t *const *planes,
+							     unsigned int width, size_t first,
+							     size_t count, uint64_t *words)
 {
-	uint64_t *words = (uint64_t *)values;
-	uint64_t last = (uint64_t)base;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word = planes[0][first + i];
 
+		for (unsigned int p = 1; p < width; p++)
+			word |= (uint64_t)planes[p][first + i] << (8 * p);
+		words[i] = word;
+	}
+}
+
+static void join_planes(const uint8_t *const *planes, unsigned int width, size_t first,
+			size_t count, uint64_t *words)
+{
+	switch (width) {
+#define X(w)                                                \
+	case w:                                             \
+		join_width(planes, w, first, count, words); \
+		break;
+		X(1)
+		X(2)
+		X(3)
+		X(4)
+		X(5)
+		X(6)
+		X(7)
+		X(8)
+#undef X
+	default:
+		memset(words, 0, count * sizeof(*words));
+		break;
+	}
+}
+
+/* Undo the transform; returns the last value. */
+static uint64_t untransform(uint64_t *words, size_t count, enum transform how, uint64_t last)
+{
 	if (how == TRANSFORM_OFFSET) {
 		for (size_t i = 0; i < count; i++)
-			words[i] += (uint64_t)base;
-		return;
+			words[i] += last;
+		return last;
 	}
 	for (size_t i = 0; i < count; i++) {
 		last = how == TRANSFORM_DELTA ? last + unzigzag(words[i]) : last ^ words[i];
 		words[i] = last;
 	}
+	return last;
 }
+
+/* So many values are taken at a time as stay in the first cache. */
+static const size_t BLOCK_VALUES = 1024;
 
 int chunk_get(struct chunk_codec *codec, struct str chunk, const char *name, size_t count,
 	      int64_t *values)
 {
 	struct column column;
 	int ret = find_column(chunk, name, &column);
-	const uint8_t *at;
+	const uint8_t *at, *planes[PLANES_MOST];
+	uint64_t last;
 
-	if (ret <= 0 || !column.width)
+	if (ret <= 0)
 		memset(values, 0, count * sizeof(*values));
 	if (ret <= 0)
 		return ret;
@@ -295,20 +339,19 @@ int chunk_get(struct chunk_codec *codec, struct str chunk, const char *name, siz
 		return -1;
 	at = column.planes;
 	for (unsigned int p = 0; p < column.width; p++) {
-		const uint8_t *plane =
-			next_plane(codec, &at, get_u32(column.sizes + 4 * p), count, codec->plane);
-
-		if (!plane)
+		planes[p] = next_plane(codec, &at, get_u32(column.sizes + 4 * p), count,
+				       codec->planes + (size_t)p * CHUNK_ROWS_MAX);
+		if (!planes[p])
 			return -1;
-		if (!p)
-			for (size_t i = 0; i < count; i++)
-				values[i] = plane[i];
-		else
-			for (size_t i = 0; i < count; i++)
-				values[i] = (int64_t)((uint64_t)values[i] | (uint64_t)plane[i]
-										    << (8 * p));
 	}
-	untransform(values, count, column.transform, column.base);
+	last = (uint64_t)column.base;
+	for (size_t i = 0; i < count; i += BLOCK_VALUES) {
+		size_t some = count - i < BLOCK_VALUES ? count - i : BLOCK_VALUES;
+		uint64_t *words = (uint64_t *)values + i;
+
+		join_planes(planes, column.width, i, some, words);
+		last = untransform(words, some, column.transform, last);
+	}
 	return 1;
 }
 
