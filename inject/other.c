@@ -1,8 +1,8 @@
 /*
  * other.c - [setup] is another tool at work on this process? Then CUPTI is its.
  *
- * It shows by a process above us, a variable that it sets, an object that it has
- * loaded, or an injection library that somebody put into the environment. Where we
+ * It shows by this process or one above it, a variable that it sets, an object that it
+ * has loaded, or an injection library that somebody put into the environment. Where we
  * are not sure that we are alone we stay off: a tool that loses CUPTI to us ends
  * its program (seen with ncu 2025.3.1).
  */
@@ -65,9 +65,10 @@ static unsigned long parent_of(unsigned long pid, char ret_name[32])
 	return end[1] == ' ' && end[2] && end[3] == ' ' ? digits_at(end + 4) : 0;
 }
 
-static bool is_below_tool(struct found *found)
+/* The tool itself uses CUDA, too: to list the cards, or to ask what they count. */
+static bool is_tool_or_below(struct found *found)
 {
-	unsigned long pid = (unsigned long)getppid();
+	unsigned long pid = (unsigned long)getpid();
 	char name[32];
 
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
@@ -208,6 +209,6 @@ bool other_tool_here(char *ret_name, size_t bytes)
 {
 	struct found found = { ret_name, bytes };
 
-	return has_variable(&found) || has_object(&found) || is_below_tool(&found) ||
+	return has_variable(&found) || has_object(&found) || is_tool_or_below(&found) ||
 	       is_debugged(&found);
 }

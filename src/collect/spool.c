@@ -24,6 +24,10 @@ static const uint64_t RING_SLOTS = 1 << 18;
 /* Of 20 ms, at the end, for processes that go on. */
 enum { LAST_TICKS = 15 };
 
+struct told_tool {
+	char name[sizeof((struct segment){ 0 }.other_tool)];
+};
+
 struct complaint {
 	char line[256];
 };
@@ -35,6 +39,7 @@ struct spool {
 	struct segment layout; /* of every segment but its index */
 	struct spooled *live[SEGMENT_COUNT_MAX];
 	VEC(struct complaint) complaints;
+	VEC(struct told_tool) tools;
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
 	uint64_t begun; /* processes */
@@ -160,6 +165,7 @@ void spool_close(struct spool *spool)
 	if (spool->fd >= 0)
 		close(spool->fd);
 	VEC_DONE(&spool->complaints);
+	VEC_DONE(&spool->tools);
 	free(spool);
 }
 
@@ -271,6 +277,17 @@ static void complain(struct spool *spool, const struct spooled *p, const char *f
 	session_note(p->sink->session, p->source, "%s", complaint->line);
 }
 
+/* The tool and the programs that it starts are many processes: one line for all. */
+static bool is_told(struct spool *spool, const char *tool)
+{
+	for (size_t i = 0; i < spool->tools.count; i++) {
+		if (!strcmp(spool->tools.at[i].name, tool))
+			return true;
+	}
+	snprintf(VEC_ADD(&spool->tools)->name, sizeof(spool->tools.at->name), "%s", tool);
+	return false;
+}
+
 /* Why the process recorded less, once. */
 static void look_at_reason(struct spool *spool, struct spooled *p)
 {
@@ -297,6 +314,8 @@ static void look_at_reason(struct spool *spool, struct spooled *p)
 				"is not recorded");
 	case SEGMENT_REASON_OTHER_TOOL:
 		memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
+		if (is_told(spool, tool))
+			return;
 		return complain(spool, p,
 				"another tool is at work there (%s): its GPU activity is not "
 				"recorded",

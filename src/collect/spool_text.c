@@ -187,6 +187,7 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 {
 	struct str path = str_cut(&frame, '\t'), hex = str_cut(&frame, '\t');
 	const char *name = NULL;
+	static const char runtime[] = "libcudart_static_";
 	char file[TEXT_MAX], *plain = NULL;
 	uint64_t offset = 0;
 
@@ -203,6 +204,9 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 	if (!p->symbols)
 		p->symbols = symbols_new();
 	name = symbols_find(p->symbols, file, offset);
+	/* The inside of a CUDA runtime that is linked in: a hash, where a name would be. */
+	if (name && !strncmp(name, runtime, sizeof(runtime) - 1))
+		return;
 	if (name)
 		plain = symbols_plain(name);
 	if (out->len)

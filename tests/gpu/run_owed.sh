@@ -9,7 +9,7 @@
 #
 # About 7 minutes on one H200. Needs libsonde-inject.so and -osrt.so beside sonde; on
 # a card nvcc and python3 with torch. What there is no time or tool for is said to be
-# skipped. Status 1 if a claim fails. Profiles and reports go to $OUT.
+# skipped. Status 1 if a claim fails. Reports, logs and profiles up to 4 MiB go to $OUT.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 limit=${1:-450}
@@ -173,7 +173,16 @@ fi
 
 if time_for 80 "several threads at the highest rate"; then
 	options=()
-	exact threads "${threads[@]}"
+	run -o threads.sonde -- "${threads[@]}" >threads.out 2>threads.err
+	claim $? "threads: ends well"
+	cat threads.err
+	n=$(made threads.out)
+	kernels=$(one threads.sonde 'select count(*) from kernel')
+	calls=$(one threads.sonde "select (select count(*) from runtime where name like 'cudaLaunchKernel%') + (select count(*) from driver where name like 'cuLaunchKernel%')")
+	lost=$(one threads.sonde 'select sum(dropped) from loss')
+	echo "  launched $n, kernels $kernels, their calls $calls, lost $lost, $(stat -c %s threads.sonde) bytes"
+	((2 * n == kernels + calls + lost))
+	claim $? "threads: kernels and calls, kept and lost, are all that was launched"
 fi
 
 # Alternating, least of three: which word costs what.
@@ -203,6 +212,7 @@ fi
 if [[ ! $dry ]] && time_for 110 "cost beside others"; then
 	SONDE=$sonde "$here/run_cost.sh" 2
 fi
-cp ./*.err ./*.json "$out/" 2>/dev/null
+cp ./*.err ./*.json ./*.log "$out/" 2>/dev/null
+find . -maxdepth 1 -name "*.sonde" -size -4M -exec cp {} "$out/" \;
 echo "ended after $SECONDS s"
 exit $bad

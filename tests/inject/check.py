@@ -408,6 +408,21 @@ def beside(name, direct):
     return check
 
 
+def tool_itself():
+    """The tool and what it starts use CUDA: neither is recorded, one line for both."""
+    at = Place()
+    try:
+        tool = os.path.join(at.top, "nsys")
+        shutil.copy(host("one")[0], tool)
+        under = at.sonde(["sh", "-c", '"$0" one && "$0" one', tool])
+        expect(under.returncode == 0, "status %d" % under.returncode)
+        lines = [line for line in under.stderr.decode().splitlines() if "not recorded" in line]
+        expect(len(lines) == 1 and "(nsys)" in lines[0], "said: %s" % lines)
+        expect(at.kernels() == 0, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
 def preloaded_tool():
     """Another injection library is in the process, by LD_PRELOAD."""
     library = os.path.join(HOSTS, "libother_tool.so")
@@ -662,6 +677,7 @@ CASES = {
     "tool_sanitizer": beside("compute-sanitizer", False),
     "tool_sanitizer_direct": beside("compute-sanitizer", True),
     "tool_gdb": beside("cuda-gdb", False),
+    "tool_itself": tool_itself,
     "tool_preloaded": preloaded_tool,
     "tool_by_variable": same(host("one"), NV_NSIGHT_INJECTION_PORT_BASE="49152", exact=False,
                              says=r"another tool is at work there \(NV_NSIGHT_INJECTION_"),
