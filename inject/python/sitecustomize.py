@@ -4,8 +4,9 @@ Python imports it because sonde puts its folder in front of PYTHONPATH. It takes
 itself out of sys.path, lets the sitecustomize that would have run do so, and
 waits: when the program imports torch, and torch then sets CUDA up, it turns on
 torch.autograd.profiler.emit_nvtx in that thread. It never sets CUDA up itself (a
-program may fork before), and steps back for good when the program profiles on
-its own. Whatever fails here fails silently.
+program may fork before), steps back for good when the program profiles on its
+own, and when that thread or the program ends: torch tells on stderr of callbacks
+that are left. Whatever fails here fails silently.
 """
 import os
 import sys
@@ -46,10 +47,23 @@ class _Loader(object):
             pass
 
 
+class _AtEnd(object):
+    """What a thread has of its own goes with it, in the thread itself."""
+
+    def __init__(self, what):
+        self._what = what
+
+    def __del__(self):
+        self._what()
+
+
 def _arm(torch):
+    import atexit
     import threading
     profiler = torch.autograd.profiler
     state = {"range": None, "thread": None, "over": False, "entering": False}
+    own = threading.local()
+    ident = threading.get_ident
 
     def begin():
         try:
@@ -57,20 +71,30 @@ def _arm(torch):
                 nvtx = profiler.emit_nvtx()
                 state["entering"] = True
                 nvtx.__enter__()
-                state.update(range=nvtx, thread=threading.get_ident())
+                state.update(range=nvtx, thread=ident())
+                own.end = _AtEnd(leave)
+                atexit.register(leave)
         except Exception:
             state["over"] = True
         finally:
             state["entering"] = False
 
-    def step_back():
+    def leave(and_wait=False):
+        """Only the thread that entered can. At the end not by __exit__, which waits for
+        the GPU: a program must be able to end though a kernel hangs."""
         state["over"] = True
-        nvtx, state["range"] = state["range"], None
-        if nvtx is not None and state["thread"] == threading.get_ident():
-            try:
+        nvtx = state["range"]
+        if nvtx is None or state["thread"] != ident():
+            return
+        state["range"] = None
+        try:
+            if hasattr(profiler, "_disable_profiler"):
+                profiler._disable_profiler()
+                getattr(profiler, "_run_on_profiler_stop", int)()
+            elif and_wait:
                 nvtx.__exit__(None, None, None)
-            except Exception:
-                pass
+        except Exception:
+            pass
 
     def give_way(owner, name):
         """Before the program's own profiler begins."""
@@ -80,7 +104,7 @@ def _arm(torch):
 
         def wrapper(self, *args, **kwargs):
             if not state["entering"]:
-                step_back()
+                leave(and_wait=True)
             return method(self, *args, **kwargs)
 
         wrapper.__name__, wrapper.__doc__ = name, method.__doc__

@@ -292,11 +292,22 @@ def torch_ops():
     program = [sys.executable, os.path.join(top, "program.py")]
     at = Place(PYTHONPATH=os.path.join(top, "fake") + ":" + os.path.join(top, "other"), PYTHONDONTWRITEBYTECODE="1")
     try:
-        alone = at.run(program + ["torch"]).stdout.decode()
-        under = at.sonde(program + ["torch"], "--torch-ops")
-        expect(under.returncode == 0 and not alone.count("['emit_nvtx']\nits own"), "alone")
-        expect(under.stdout.decode() == alone.replace("ready []", "ready ['emit_nvtx']"), "%r" % under.stdout)
-        expect(under.stdout.startswith(b"the other one"), "the user's own start-up module")
+        # Without torch's way that does not wait ("old"), only the program's own profiler is worth it.
+        for words, waits in (("", 0), ("profile", 1), ("exit", 0), ("raise", 0), ("thread", 0), ("other", 0),
+                             ("thread other", 0), ("old profile", 2)):
+            argv = program + ["torch"] + words.split()
+            alone, under = at.run(argv), at.sonde(argv, "--torch-ops")
+            out, err = under.stdout.decode(), under.stderr.decode()
+            on = alone.stdout.decode() if "thread" in words else alone.stdout.decode().replace(
+                "ready []", "ready ['emit_nvtx']")
+            expect(under.returncode == alone.returncode, "%s: status %d" % (words, under.returncode))
+            expect(out.replace("waited for the GPU\n", "") == on.replace("waited for the GPU\n", ""),
+                   "%s: %r" % (words, out))
+            expect(out.count("waited") == waits, "%s: waits: %r" % (words, out))
+            expect(out.startswith("the other one"), "the user's own start-up module")
+            said = "".join(line for line in err.splitlines(True) if not line.startswith("sonde run: "))
+            expect(said == alone.stderr.decode(), "%s: said: %r" % (words, said))
+        expect("['emit_nvtx']" in at.sonde(program + ["torch"], "--torch-ops").stdout.decode(), "it is on")
         at.env["PYTHONPATH"] = ""
         under = at.sonde(program + ["missing"], "--torch-ops")
         expect(under.stdout == b"[] True\nNo module named 'torch'\n", "%r" % under.stdout)

@@ -1,19 +1,38 @@
-_active = []
+import atexit
+import sys
+import threading
+
+_active = {}  # thread -> what is on in it
+
+
+def _disable_profiler():
+    if _active.get(threading.get_ident()) != "emit_nvtx":
+        raise RuntimeError("Profiler is not enabled on this thread")
+    del _active[threading.get_ident()]
+
+
+def _run_on_profiler_stop():
+    pass
 
 
 class _Profiler(object):
     def __enter__(self):
-        if _active:
+        if threading.get_ident() in _active:
             raise RuntimeError("Profiler is already enabled on this thread")
-        _active.append(type(self).__name__)
+        _active[threading.get_ident()] = type(self).__name__
         return self
 
     def __exit__(self, *why):
-        _active.remove(type(self).__name__)
+        del _active[threading.get_ident()]
 
 
 class emit_nvtx(_Profiler):
-    pass
+    def __enter__(self):
+        return _Profiler.__enter__(self)
+
+    def __exit__(self, *why):
+        print("waited for the GPU")
+        return _Profiler.__exit__(self)
 
 
 class profile(_Profiler):
@@ -23,3 +42,12 @@ class profile(_Profiler):
 
     def _prepare_trace(self):
         pass
+
+
+def _at_exit():
+    for name in _active.values():
+        sys.stderr.write("Leaked callback handle: %s\n" % name)
+
+
+# Before what others register once torch is there, so that it runs last.
+atexit.register(_at_exit)
