@@ -155,6 +155,20 @@ class Files(unittest.TestCase):
             ids = [panel["id"] for panel in json.load(board)["panels"]]
         self.assertEqual(len(ids), len(set(ids)))
 
+    def test_panels_of_the_board_lie_side_by_side(self):
+        """And each line has a name: from version 37 on Grafana takes a legend as it is told."""
+        taken = set()
+        with open(BOARD, encoding="utf-8") as board:
+            panels = json.load(board)["panels"]
+        for panel in panels:
+            at = panel["gridPos"]
+            self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
+            cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+            self.assertFalse(cells & taken, panel["title"])
+            taken |= cells
+            if panel["type"] == "timeseries":
+                self.assertTrue(panel["options"]["legend"]["showLegend"], panel["title"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
