@@ -227,7 +227,7 @@ struct timeline {
 				      there are several */
 	uint32_t name_count;       /* string ids are below this */
 	struct tl_wide wide;
-	uint32_t *last_segment;                     /* see op_segment */
+	const struct tl_segment **last_segment;     /* see op_segment */
 	int64_t *source_calls;                      /* runtime and driver calls, by source */
 	uint64_t *least_correlation;                /* of recorded calls, by source */
 	VEC(struct tl_lane) lanes;                  /* threads with calls or frames */
@@ -478,9 +478,9 @@ const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t 
  * the last one was: an array would cost four bytes an op. */
 static inline const struct tl_segment *op_segment(const struct timeline *timeline, uint32_t op)
 {
-	const struct tl_segment *at = &timeline->ops.segments.at[*timeline->last_segment];
+	const struct tl_segment *at = *timeline->last_segment;
 
-	return op - at->first < at->count ? at : segment_find(timeline, op);
+	return at && op - at->first < at->count ? at : segment_find(timeline, op);
 }
 
 /* The op at place `i` of the device's ops by start. */

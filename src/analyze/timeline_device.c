@@ -22,6 +22,20 @@ struct kernel_sum {
 	uint32_t count, launched;
 };
 
+/*
+ * How many ops were launched and not yet started, where every launch has one op and
+ * launches end in order (one thread, no graphs): both are followed side by side.
+ */
+struct depth {
+	struct launch_walk walk;
+	uint32_t launch; /* the next that has not ended; TL_NONE */
+	int64_t end_ns;  /* of it, INT64_MAX */
+	int64_t waiting, most;
+	bool unordered;
+	int64_t queued_ns;
+	size_t queued_count;
+};
+
 struct pass {
 	struct timeline *timeline;
 	struct device_fact *fact;
@@ -33,8 +47,7 @@ struct pass {
 	/* Without several streams, copies or collectives nothing can overlap. */
 	bool several_streams, any_copies, any_collectives;
 	struct quantiles kernel_ns, delay_ns;
-	int64_t queued_ns;
-	size_t queued_count;
+	struct depth depth;
 };
 
 static void kernel_add(struct pass *pass, uint32_t key, int64_t ns, bool launched)
@@ -53,11 +66,40 @@ static void kernel_add(struct pass *pass, uint32_t key, int64_t ns, bool launche
 		sum->max_ns = ns;
 }
 
-static void pass_kernel(struct pass *pass, uint32_t op)
+static void depth_next(struct depth *depth)
+{
+	const struct tl_calls *calls = &depth->walk.timeline->calls;
+	int64_t last_ns = depth->end_ns;
+
+	depth->launch = launches_next(&depth->walk);
+	depth->end_ns = depth->launch != TL_NONE ? call_end(calls, depth->launch) : INT64_MAX;
+	depth->unordered |= depth->end_ns < last_ns;
+}
+
+/* All launches that ended before the time. */
+static void depth_until(struct depth *depth, int64_t time_ns)
+{
+	const struct timeline *timeline = depth->walk.timeline;
+
+	for (; depth->end_ns < time_ns; depth_next(depth))
+		depth->waiting += timeline->ops.start[timeline->calls.first_op[depth->launch]] >
+				  depth->end_ns;
+}
+
+/* An op starts whose launch ended before. */
+static void depth_op(struct depth *depth, int64_t start_ns, int64_t launched_ns)
+{
+	depth->queued_ns = capped_add(depth->queued_ns, start_ns - launched_ns);
+	depth->queued_count++;
+	if (depth->waiting > depth->most)
+		depth->most = depth->waiting;
+	depth->waiting--;
+}
+
+static void pass_kernel(struct pass *pass, uint32_t op, int64_t launched_ns)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
-	const struct tl_calls *calls = &pass->timeline->calls;
-	int64_t start = ops->start[op], end = op_end(ops, op), ns = end - start;
+	int64_t start = ops->start[op], ns = op_ns(ops, op), end = start + ns;
 	uint32_t key = ops->key[op], call = ops->call[op];
 
 	pass->fact->kernel_count++;
@@ -72,7 +114,7 @@ static void pass_kernel(struct pass *pass, uint32_t op)
 		pass->fact->unmatched_ops++;
 		pass->fact->launched_before += call == TL_BEFORE;
 	} else {
-		quantiles_add(&pass->delay_ns, start - call_end(calls, call));
+		quantiles_add(&pass->delay_ns, start - launched_ns);
 	}
 	if (key >= pass->timeline->session->keys.count)
 		return;
@@ -90,13 +132,15 @@ static void pass_op(struct pass *pass, uint32_t op)
 	const struct tl_segment *segment = op_segment(pass->timeline, op);
 	int64_t start = ops->start[op], end = op_end(ops, op);
 	uint32_t call = ops->call[op];
+	int64_t launched_ns = call < TL_BEFORE ? call_end(&pass->timeline->calls, call) : INT64_MAX;
 
+	depth_until(&pass->depth, start);
 	cover_add(&pass->busy, start, end);
 	if (pass->several_streams)
 		overlap_add(&pass->streams, segment->lane, start, end);
 	switch (segment->kind) {
 	case STORE_kernel:
-		pass_kernel(pass, op);
+		pass_kernel(pass, op, launched_ns);
 		break;
 	case STORE_memcpy:
 		pass->fact->memcpy_count++;
@@ -115,47 +159,8 @@ static void pass_op(struct pass *pass, uint32_t op)
 	default:
 		break;
 	}
-	if (call < TL_BEFORE && start > call_end(&pass->timeline->calls, call)) {
-		pass->queued_ns =
-			capped_add(pass->queued_ns, start - call_end(&pass->timeline->calls, call));
-		pass->queued_count++;
-	}
-}
-
-/* The same where every launch has one op and launches end in order: one thread,
- * no graphs. Nothing to sort then. -1: not so. */
-static int64_t queue_depth_simple(const struct timeline *timeline, const struct tl_device *device)
-{
-	const struct tl_ops *ops = &timeline->ops;
-	const struct tl_calls *calls = &timeline->calls;
-	struct launch_walk walk = { .timeline = timeline, .device = device };
-	uint32_t launch = launches_next(&walk);
-	int64_t most = 0, waiting = 0, end = launch != TL_NONE ? call_end(calls, launch) : 0;
-
-	if (calls->gpu_ns.count)
-		return -1;
-	/* After the last op: are the other launches in order, too? */
-	for (size_t i = 0; i <= device->count; i++) {
-		uint32_t op = i < device->count ? device_op(device, i) : TL_NONE;
-		uint32_t call = op != TL_NONE ? ops->call[op] : TL_NONE;
-		int64_t start = op != TL_NONE ? ops->start[op] : INT64_MAX;
-
-		while (launch != TL_NONE && end < start) {
-			int64_t last = end;
-
-			waiting += ops->start[calls->first_op[launch]] > end;
-			launch = launches_next(&walk);
-			end = launch != TL_NONE ? call_end(calls, launch) : INT64_MAX;
-			if (end < last)
-				return -1;
-		}
-		if (call >= TL_BEFORE || start <= call_end(calls, call))
-			continue;
-		if (waiting > most)
-			most = waiting;
-		waiting--;
-	}
-	return most;
+	if (start > launched_ns)
+		depth_op(&pass->depth, start, launched_ns);
 }
 
 /* The most ops that were launched and not yet started at one time. */
@@ -289,12 +294,12 @@ static void pass_finish(struct pass *pass, const struct tl_device *device)
 	fact->delay_p50_ns = quantiles_get(&pass->delay_ns, 0.5);
 	fact->delay_p95_ns = quantiles_get(&pass->delay_ns, 0.95);
 	if (device->launch_count) {
-		fact->queue_max = queue_depth_simple(pass->timeline, device);
-		if (fact->queue_max < 0)
+		fact->queue_max = pass->depth.most;
+		if (pass->depth.unordered || pass->timeline->calls.gpu_ns.count)
 			fact->queue_max =
-				queue_depth_max(pass->timeline, device, pass->queued_count);
+				queue_depth_max(pass->timeline, device, pass->depth.queued_count);
 		if (fact->span_ns > 0)
-			fact->queue_mean = (double)pass->queued_ns / (double)fact->span_ns;
+			fact->queue_mean = (double)pass->depth.queued_ns / (double)fact->span_ns;
 	}
 	quantiles_done(&pass->kernel_ns);
 	quantiles_done(&pass->delay_ns);
@@ -378,12 +383,17 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	const struct tl_ops *ops = &timeline->ops;
 	const struct tl_device *device = &timeline->devices[index];
 	struct device_fact *fact = &facts->devices.at[index];
-	struct pass pass = { .timeline = timeline, .fact = fact, .collective = collective };
+	struct pass pass = { .timeline = timeline,
+			     .fact = fact,
+			     .collective = collective,
+			     .depth = { .walk = { .timeline = timeline, .device = device },
+					.end_ns = INT64_MIN } };
 	int64_t last;
 
 	pass.sums = mem_zero((timeline->session->keys.count + 1) * sizeof(*pass.sums));
 	what_overlaps(&pass, index);
 	fact->has_timeline = true;
+	depth_next(&pass.depth);
 	last = op_end(ops, device_op(device, 0));
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i);
@@ -393,6 +403,9 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 		if (op_end(ops, op) > last)
 			last = op_end(ops, op);
 	}
+	/* Are the launches behind the last op in order, too? */
+	while (pass.depth.launch != TL_NONE)
+		depth_next(&pass.depth);
 	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
 	pass_finish(&pass, device);
 	kernels_finish(&pass, facts);

@@ -95,7 +95,7 @@ const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t 
 		else
 			high = middle;
 	}
-	*timeline->last_segment = (uint32_t)low;
+	*timeline->last_segment = &segments[low];
 	return &segments[low];
 }
 
@@ -187,6 +187,42 @@ static const struct lane *lane_of(const struct timeline *timeline, uint32_t lane
 	return &session->lanes.at[lane];
 }
 
+/* Is none of a batch's times so large that sums could overflow or be cut? */
+static bool times_tame(const struct store_batch *batch, int64_t shift)
+{
+	const int64_t *start = batch->col[COL_start], *duration = batch->col[COL_duration];
+	const uint64_t limit = (uint64_t)TIME_LIMIT_NS / 4;
+	bool tame = (uint64_t)shift + limit < 2 * limit;
+
+	for (size_t i = 0; i < batch->count; i++)
+		tame &= (uint64_t)start[i] + limit < 2 * limit &&
+			(uint64_t)duration[i] < LENGTH_LONGER;
+	return tame;
+}
+
+/* The times of a batch, whose first event comes to place `at`. */
+static void take_times(const struct timeline *timeline, uint32_t source,
+		       const struct store_batch *batch, size_t at, int64_t *start,
+		       struct lengths *length)
+{
+	const int64_t *from = batch->col[COL_start], *duration = batch->col[COL_duration];
+	int64_t shift = timeline->shift_ns[source];
+
+	if (times_tame(batch, shift)) {
+		for (size_t i = 0; i < batch->count; i++)
+			start[at + i] = from[i] + shift;
+		for (size_t i = 0; i < batch->count; i++)
+			length->at[at + i] = (uint32_t)duration[i];
+		return;
+	}
+	for (size_t i = 0; i < batch->count; i++) {
+		int64_t end;
+
+		timeline_time(timeline, source, from[i], duration[i], &start[at + i], &end);
+		lengths_put(length, at + i, end - start[at + i]);
+	}
+}
+
 static void ops_batch(struct timeline *timeline, const struct store_batch *batch,
 		      const struct tl_segment *segment)
 {
@@ -196,14 +232,11 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 	const int64_t *correlation = batch->col[COL_correlation];
 	size_t limit = kernel ? timeline->session->keys.count : timeline->name_count;
 
+	take_times(timeline, segment->source, batch, ops->count, ops->start, &ops->length);
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = ops->count + i;
 		uint64_t id = key ? (uint64_t)key[i] : 0;
-		int64_t end;
 
-		timeline_time(timeline, segment->source, batch->col[COL_start][i],
-			      batch->col[COL_duration][i], &ops->start[at], &end);
-		lengths_put(&ops->length, at, end - ops->start[at]);
 		ops->key[at] = id < limit ? (uint32_t)id : 0;
 		ops->call[at] = correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
 	}
@@ -403,13 +436,10 @@ static void calls_batch(struct timeline *timeline, const struct store_batch *bat
 	const int64_t *name = batch->col[COL_name], *correlation = batch->col[COL_correlation];
 	uint64_t least = timeline->least_correlation[lane->source];
 
+	take_times(timeline, lane->source, batch, calls->count, calls->start, &calls->length);
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = calls->count + i;
-		int64_t end;
 
-		timeline_time(timeline, lane->source, batch->col[COL_start][i],
-			      batch->col[COL_duration][i], &calls->start[at], &end);
-		lengths_put(&calls->length, at, end - calls->start[at]);
 		calls->what[at] = call_number(timeline, numbers, name ? (uint64_t)name[i] : 0);
 		calls->first_op[at] =
 			correlation ? narrow(&timeline->wide, (uint64_t)correlation[i]) : 0;
