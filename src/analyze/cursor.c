@@ -9,6 +9,7 @@ void cursor_init(struct cursor *cursor, const struct timeline *timeline, const s
 	cursor->stack.count = 0;
 	cursor->top = NULL;
 	cursor->until = INT64_MIN;
+	cursor->then = INT64_MIN;
 }
 
 void cursor_done(struct cursor *cursor)
@@ -77,15 +78,23 @@ static int64_t next_call(struct cursor *cursor, int64_t time_ns, int64_t frame_a
 	return call < last ? calls->start[call] : INT64_MAX;
 }
 
-/* Does nothing open before the call ends? Then it need not go onto the stack. */
-static bool call_alone(const struct cursor *cursor, int64_t frame_at)
+/* Does nothing open before the next call ends? Then it need not go onto the stack. */
+static bool take_alone(struct cursor *cursor, int64_t frame_at)
 {
 	const struct tl_calls *calls = &cursor->timeline->calls;
 	uint32_t next = cursor->call + 1;
-	int64_t end = call_end(calls, cursor->call);
+	int64_t end = call_end(calls, cursor->call), opens = frame_at;
 
-	return frame_at >= end && (next >= cursor->lane->first_call + cursor->lane->call_count ||
-				   calls->start[next] >= end);
+	if (next < cursor->lane->first_call + cursor->lane->call_count &&
+	    calls->start[next] < opens)
+		opens = calls->start[next];
+	if (opens < end)
+		return false;
+	open_call(cursor, cursor->call++, &cursor->alone);
+	cursor->top = &cursor->alone;
+	cursor->until = end;
+	cursor->then = cursor->stack.count ? end : opens;
+	return true;
 }
 
 void cursor_move(struct cursor *cursor, int64_t time_ns)
@@ -109,10 +118,7 @@ void cursor_move(struct cursor *cursor, int64_t time_ns)
 		if (!is_call) {
 			push_frame(cursor, frame);
 			cursor->frame++;
-		} else if (call_alone(cursor, frame_at)) {
-			open_call(cursor, cursor->call++, &cursor->alone);
-			cursor->top = &cursor->alone;
-			cursor->until = cursor->alone.end;
+		} else if (take_alone(cursor, frame_at)) {
 			return;
 		} else {
 			struct open_frame open;
@@ -124,4 +130,5 @@ void cursor_move(struct cursor *cursor, int64_t time_ns)
 	pop(cursor, time_ns);
 	cursor->top = top_of(cursor);
 	cursor->until = cursor->top && cursor->top->end < next ? cursor->top->end : next;
+	cursor->then = cursor->until;
 }

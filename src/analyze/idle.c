@@ -63,15 +63,15 @@ struct idler {
 	uint32_t thread; /* of the last call asked for */
 };
 
-/* The thread of a call, as index into timeline.lanes: calls lie lane by lane. */
-static uint32_t thread_of(struct idler *idler, uint32_t call)
+/* The thread of a call, as index into timeline.lanes, where `near` may be it: calls
+ * lie lane by lane. */
+static uint32_t thread_of(const struct timeline *timeline, uint32_t call, uint32_t near)
 {
-	const struct timeline *timeline = idler->timeline;
-	const struct tl_lane *last = &timeline->lanes.at[idler->thread];
+	const struct tl_lane *lane = &timeline->lanes.at[near];
 	size_t low = 0, high = timeline->lanes.count;
 
-	if (call - last->first_call < last->call_count)
-		return idler->thread;
+	if (call - lane->first_call < lane->call_count)
+		return near;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
@@ -80,8 +80,7 @@ static uint32_t thread_of(struct idler *idler, uint32_t call)
 		else
 			high = middle;
 	}
-	idler->thread = (uint32_t)low;
-	return idler->thread;
+	return (uint32_t)low;
 }
 
 static struct during *during_find(struct idler *idler, enum idle_cause cause, enum phase phase,
@@ -140,11 +139,25 @@ static void give(struct idler *idler, enum idle_cause cause, int64_t ns)
 	idler->gap_causes |= 1u << cause;
 }
 
+/* What the cause becomes where the host was at `frame`. */
+static enum idle_cause cause_within(const struct idler *idler, enum idle_cause cause,
+				    const struct open_frame *frame, int64_t at)
+{
+	bool host = cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE || cause == IDLE_SETUP;
+
+	if (host && frame->sync)
+		return IDLE_SYNC_BLOCKED;
+	if (host && is_setup(idler, frame, at))
+		return IDLE_SETUP;
+	return cause == IDLE_LAUNCH_RATE && frame->loader ? IDLE_HOST_LATE : cause;
+}
+
 /* Give [from, to) of a gap to `cause`, but for what the threads say otherwise. */
 static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64_t to,
 		 uint32_t thread, uint32_t other)
 {
-	bool host = cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE || cause == IDLE_SETUP;
+	struct cursor *mine = &idler->cursors[thread];
+	int64_t given = 0;
 
 	while (from < to) {
 		enum idle_cause now = cause;
@@ -157,44 +170,43 @@ static void part(struct idler *idler, enum idle_cause cause, int64_t from, int64
 			from = as_far;
 			continue;
 		}
-		frame = cursor_at(&idler->cursors[thread], from, &until);
+		cursor_to(mine, from);
+		frame = mine->top;
+		until = mine->until < as_far ? mine->until : as_far;
 		if (!frame && other != thread) {
-			int64_t other_until;
+			struct cursor *theirs = &idler->cursors[other];
 
-			frame = cursor_at(&idler->cursors[other], from, &other_until);
-			if (other_until < until)
-				until = other_until;
+			cursor_to(theirs, from);
+			frame = theirs->top;
+			until = theirs->until < until ? theirs->until : until;
 		}
-		if (until > to)
-			until = to;
-		if (until > as_far)
-			until = as_far;
+		until = until < to ? until : to;
 		ns = until - from;
-		if (host && frame && frame->sync)
-			now = IDLE_SYNC_BLOCKED;
-		else if (host && frame && is_setup(idler, frame, from))
-			now = IDLE_SETUP;
-		else if (cause == IDLE_LAUNCH_RATE && frame && frame->loader)
-			now = IDLE_HOST_LATE;
-		give(idler, now, ns);
-		if (frame)
+		if (frame) {
+			now = cause_within(idler, cause, frame, from);
 			during_add(idler, now, frame, ns);
+		}
+		if (now == cause)
+			given += ns;
+		else
+			give(idler, now, ns);
 		if (idler->any_looks)
 			looks_count(&idler->looks[now], idler->timeline,
 				    idler->timeline->lanes.at[thread].lane, from, until);
 		from = until;
 	}
+	give(idler, cause, given);
 }
 
 /* The thread sat in a synchronising call when the gap began; up to when. */
 static bool blocked_at(struct idler *idler, uint32_t thread, int64_t from, int64_t *ret_until)
 {
-	int64_t until;
-	const struct open_frame *frame = cursor_at(&idler->cursors[thread], from, &until);
+	struct cursor *cursor = &idler->cursors[thread];
 
-	if (!frame || !frame->sync)
+	cursor_to(cursor, from);
+	if (!cursor->top || !cursor->top->sync)
 		return false;
-	*ret_until = frame->end;
+	*ret_until = cursor->top->end;
 	return true;
 }
 
@@ -210,11 +222,12 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
 	uint32_t before = launches_before(idler->timeline, idler->device, &idler->launch, call);
-	uint32_t thread = thread_of(idler, call);
-	uint32_t other = before == TL_NONE ? thread : thread_of(idler, before);
+	uint32_t thread = thread_of(idler->timeline, call, idler->thread);
+	uint32_t other = before == TL_NONE ? thread : thread_of(idler->timeline, before, thread);
 	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;
 	int64_t free_at;
 
+	idler->thread = thread;
 	if (before == TL_NONE || launch - call_end(calls, before) > idler->cadence_ns)
 		host = IDLE_HOST_LATE;
 	if (end - launch > idler->cadence_ns)
@@ -229,9 +242,12 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 	}
 	if (host == launching)
 		host_to = from;
-	part(idler, host, from, host_to, thread, other);
-	part(idler, launching, host_to, launch_to, thread, other);
-	part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);
+	if (from < host_to)
+		part(idler, host, from, host_to, thread, other);
+	if (host_to < launch_to)
+		part(idler, launching, host_to, launch_to, thread, other);
+	if (launch_to < to)
+		part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);
 }
 
 /* The op brings data to the device: more than a value or two. */

@@ -31,7 +31,7 @@ static void next_launch(const struct tl_calls *calls, struct launcher *launcher)
 	launcher->start = launcher->at < launcher->last ? calls->start[launcher->at] : INT64_MAX;
 }
 
-static struct tl_device *launch_device(const struct timeline *timeline, uint32_t call)
+static inline struct tl_device *launch_device(const struct timeline *timeline, uint32_t call)
 {
 	uint32_t only = timeline->only_device;
 
@@ -41,10 +41,12 @@ static struct tl_device *launch_device(const struct timeline *timeline, uint32_t
 						    ->device];
 }
 
-static bool is_launch(const struct timeline *timeline, const struct tl_device *device,
-		      uint32_t call)
+/* Of a device that has launches. */
+static inline bool is_launch(const struct timeline *timeline, const struct tl_device *device,
+			     uint32_t call)
 {
-	return timeline->calls.first_op[call] != TL_NONE && launch_device(timeline, call) == device;
+	return timeline->calls.first_op[call] != TL_NONE &&
+	       (timeline->only_device != TL_NONE || launch_device(timeline, call) == device);
 }
 
 /* Can the turn that ends with one call go on with another? Not across threads: there

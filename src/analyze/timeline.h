@@ -373,23 +373,27 @@ struct cursor {
 	struct open_frame alone;      /* a call in which nothing opens */
 	const struct open_frame *top; /* what is open */
 	int64_t until;                /* nothing opens or closes before */
+	int64_t then;                 /* after that nothing is open up to here */
 };
 
 void cursor_init(struct cursor *cursor, const struct timeline *timeline,
 		 const struct tl_lane *lane);
 void cursor_done(struct cursor *cursor);
-/* For cursor_at: go on to where something opens or closes. */
+/* For cursor_to: go on to where something opens or closes. */
 void cursor_move(struct cursor *cursor, int64_t time_ns);
 
-/* What is open at `time_ns`, which must not go back; NULL if nothing is.
- * *ret_until: up to when that stays so (INT64_MAX: for good). */
-static inline const struct open_frame *cursor_at(struct cursor *cursor, int64_t time_ns,
-						 int64_t *ret_until)
+/* Go on to `time_ns`, which must not go back: cursor->top is what is open then, NULL if
+ * nothing is; up to cursor->until that stays so (INT64_MAX: for good). */
+static inline void cursor_to(struct cursor *cursor, int64_t time_ns)
 {
-	if (time_ns >= cursor->until)
+	if (time_ns < cursor->until)
+		return;
+	if (time_ns >= cursor->then) {
 		cursor_move(cursor, time_ns);
-	*ret_until = cursor->until;
-	return cursor->top;
+		return;
+	}
+	cursor->top = NULL;
+	cursor->until = cursor->then;
 }
 
 /* Device time of all that a call launched. */
