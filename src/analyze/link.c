@@ -6,18 +6,8 @@
 
 #include <math.h>
 
+#include "know/pcie.h"
 #include "model/metric.h"
-
-/* GB/s of one lane and direction behind the line code: 2.5, 5 GT/s with 8b/10b, 8, 16,
- * 32 GT/s with 128b/130b, 64 GT/s in flits of 242 of 256 bytes (PCI Express Base
- * Specification). Headers of packets come off that: about a tenth. */
-static const double LANE_GBPS[] = { NAN,
-				    2.5 / 8 * 8 / 10,
-				    5.0 / 8 * 8 / 10,
-				    8.0 / 8 * 128 / 130,
-				    16.0 / 8 * 128 / 130,
-				    32.0 / 8 * 128 / 130,
-				    64.0 / 8 * 242 / 256 };
 
 /* The highest that was seen, if no more is possible; else NAN. */
 static double at_its_most(const struct metric_stats *seen, const struct metric_stats *most)
@@ -32,11 +22,10 @@ static double link_gbps(const struct device_fact *fact)
 	const struct metric_stats *metric = fact->system.metric;
 	double gen = at_its_most(&metric[METRIC_pcie_gen], &metric[METRIC_pcie_gen_max]);
 	double width = at_its_most(&metric[METRIC_pcie_width], &metric[METRIC_pcie_width_max]);
-	size_t known = sizeof(LANE_GBPS) / sizeof(*LANE_GBPS);
 
-	if (!fact->has_system || !(gen >= 1) || !(gen < (double)known) || !(width >= 1))
+	if (!fact->has_system || !(width >= 1))
 		return NAN;
-	return LANE_GBPS[(size_t)gen] * width;
+	return pcie_lane_bytes_s(gen) / 1e9 * width;
 }
 
 void link_facts(struct facts *facts)

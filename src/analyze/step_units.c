@@ -152,14 +152,14 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 	return sum_ns;
 }
 
-/* A thread that launches, for the order in which they are looked at. */
-struct launcher {
+/* A thread that calls, for the order in which they are looked at. */
+struct caller {
 	uint32_t source, calls, lane; /* lane: index into timeline.lanes */
 };
 
 static int by_source_and_calls(const void *a, const void *b)
 {
-	const struct launcher *x = a, *y = b;
+	const struct caller *x = a, *y = b;
 
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
@@ -170,7 +170,7 @@ static int by_source_and_calls(const void *a, const void *b)
 
 /* Of the threads of one process, those with most calls, the best one's units. Returns
  * how many more there are if none has any. */
-static size_t source_units(const struct timeline *timeline, const struct launcher *launchers,
+static size_t source_units(const struct timeline *timeline, const struct caller *callers,
 			   size_t count, struct tl_ranges *units)
 {
 	struct thread thread = { .source.get = launches_get, .timeline = timeline };
@@ -181,7 +181,7 @@ static size_t source_units(const struct timeline *timeline, const struct launche
 	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
 		int64_t ns;
 
-		thread.lane = &timeline->lanes.at[launchers[i].lane];
+		thread.lane = &timeline->lanes.at[callers[i].lane];
 		launches_count(&thread);
 		now.count = 0;
 		ns = units_time(&thread, &now);
@@ -213,28 +213,27 @@ static int by_start(const void *a, const void *b)
 
 size_t step_units(const struct timeline *timeline, struct tl_ranges *ret_units)
 {
-	VEC(struct launcher) launchers = { 0 };
+	VEC(struct caller) callers = { 0 };
 	size_t left_out = 0;
 
 	for (size_t i = 0; i < timeline->lanes.count; i++) {
 		const struct tl_lane *lane = &timeline->lanes.at[i];
 
 		if (lane->call_count)
-			*VEC_ADD(&launchers) =
-				(struct launcher){ lane->source, lane->call_count, (uint32_t)i };
+			*VEC_ADD(&callers) =
+				(struct caller){ lane->source, lane->call_count, (uint32_t)i };
 	}
-	if (launchers.count)
-		qsort(launchers.at, launchers.count, sizeof(*launchers.at), by_source_and_calls);
-	for (size_t i = 0; i < launchers.count;) {
+	if (callers.count)
+		qsort(callers.at, callers.count, sizeof(*callers.at), by_source_and_calls);
+	for (size_t i = 0; i < callers.count;) {
 		size_t n = 1;
 
-		while (i + n < launchers.count &&
-		       launchers.at[i + n].source == launchers.at[i].source)
+		while (i + n < callers.count && callers.at[i + n].source == callers.at[i].source)
 			n++;
-		left_out += source_units(timeline, &launchers.at[i], n, ret_units);
+		left_out += source_units(timeline, &callers.at[i], n, ret_units);
 		i += n;
 	}
-	VEC_DONE(&launchers);
+	VEC_DONE(&callers);
 	if (ret_units->count)
 		qsort(ret_units->at, ret_units->count, sizeof(*ret_units->at), by_start);
 	return left_out;

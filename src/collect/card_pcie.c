@@ -22,10 +22,13 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "know/pcie.h"
 
 enum { PCIE_BIT = 59 }; /* of unanswered[1], between fields and rings: rx, tx */
 
 static const double WRAP = 4294967296.0;
+/* Of a link that says nothing of itself: 16 lanes of 32 GT/s. */
+static const double PEAK_UNTOLD = 64e9;
 static const int64_t MEASURE_EVERY_NS = INT64_C(10) * 1000000000;
 /* A reading of both counters is the dearest part of a row: 0.5 to 0.7 ms. */
 static const int64_t ROW_EVERY_NS = INT64_C(1950) * 1000000;
@@ -41,16 +44,16 @@ static const struct {
 	{ 197, METRIC_pcie_tx_bytes, METRIC_pcie_tx_bytes_s, METRIC_gpm_pcie_tx_bytes_s, 0 },
 };
 
-/* Bytes a second that the link can carry one way, before any overhead. */
+/* Bytes a second that the link can carry one way. */
 static double link_peak(const struct card *card)
 {
-	static const double lane[] = { 0, 0.25e9, 0.5e9, 1e9, 2e9, 4e9, 8e9, 16e9 };
-	double gen = 0, width = 0;
+	double gen, width, lane;
 
 	if (!sample_get(&card->board.sample, METRIC_pcie_gen_max, &gen) ||
-	    !sample_get(&card->board.sample, METRIC_pcie_width_max, &width) || gen < 1 || gen > 7)
-		return 64e9;
-	return lane[(int)gen] * width;
+	    !sample_get(&card->board.sample, METRIC_pcie_width_max, &width))
+		return PEAK_UNTOLD;
+	lane = pcie_lane_bytes_s(gen);
+	return isnan(lane) ? PEAK_UNTOLD : lane * width;
 }
 
 /* Bytes since the last reading; NAN if the counter may have wrapped unseen. */
