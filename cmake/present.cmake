@@ -8,6 +8,6 @@ endif()
 
 # No text of the program lacks its translation, and formats agree.
 find_program(XGETTEXT xgettext)
-if(XGETTEXT)
+if(XGETTEXT AND PYTHON3)
 	add_test(NAME translations COMMAND ${CMAKE_SOURCE_DIR}/tools/update-po --check)
 endif()

@@ -147,6 +147,8 @@ static void sxid_meaning(const struct fault *fault, struct fault_meaning *ret)
 		ret->known = true;
 		ret->name = know_cell(&entry, "name");
 		ret->meaning = know_cell(&entry, "unit");
+		if (!*ret->meaning)
+			ret->meaning = N_("Of this SXid only number and name are public");
 		ret->action = know_cell(&entry, "action");
 		class = know_cell(&entry, "class");
 	}

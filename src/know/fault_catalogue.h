@@ -27,9 +27,10 @@ const char *fault_weight_name(enum fault_weight weight);
 
 struct fault_meaning {
 	enum fault_weight weight;
-	bool known;          /* in a catalogue */
-	const char *name;    /* "GPU_HAS_FALLEN_OFF_THE_BUS"; "" none */
-	const char *meaning; /* texts of kinds without a number are marked N_ */
+	bool known;       /* in a catalogue */
+	const char *name; /* "GPU_HAS_FALLEN_OFF_THE_BUS"; "" none */
+	/* Marked N_ (of data/: by tools/update-po), but causes and action of a number. */
+	const char *meaning; /* "" only of what is no fault */
 	const char *causes;  /* "" none */
 	const char *action;
 };

@@ -136,7 +136,8 @@ void present_explain_fault(const struct fault *fault, const struct present_style
 	/* What has a number is explained by its entry, which follows. */
 	if (!meaning.known || !*meaning.name) {
 		add(&rows, _("meaning"), _(meaning.meaning));
-		add(&rows, _("likely causes"), _(meaning.causes));
+		if (*meaning.causes)
+			add(&rows, _("likely causes"), _(meaning.causes));
 		add(&rows, _("what to do"), _(meaning.action));
 	} else if (fault->kind == FAULT_XID && fault_has(fault, FAULT_FATAL))
 		add(&rows, _("what to do"), _(meaning.action));

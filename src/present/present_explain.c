@@ -7,7 +7,7 @@
 #include "present/page.h"
 
 /* Labels of the tables' columns; data/NAME.csv names them. */
-static const char *label_of(const char *column)
+static const char *label_of(const struct know_entry *entry, const char *column)
 {
 	static const struct {
 		const char *column, *label;
@@ -37,11 +37,24 @@ static const char *label_of(const char *column)
 		{ "compute_capabilities", N_("compute capabilities") },
 	};
 
+	/* Elsewhere a unit is a part of the hardware. */
+	if (!strcmp(entry->kind, "metric") && !strcmp(column, "unit"))
+		return _("measured in");
 	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++) {
 		if (!strcmp(labels[i].column, column))
 			return _(labels[i].label);
 	}
 	return column;
+}
+
+/* What a fault is has a translation; what to do about it, and other tables, have none. */
+static const char *shown_value(const struct know_entry *entry, const char *column,
+			       const char *value)
+{
+	bool is_fault = !strcmp(entry->kind, "xid") || !strcmp(entry->kind, "sxid");
+	bool is_title = !strcmp(column, "meaning") || !strcmp(column, "unit");
+
+	return is_fault && is_title ? _(value) : value;
 }
 
 static void explain_entry(struct page *page, const struct know_entry *entry)
@@ -52,15 +65,15 @@ static void explain_entry(struct page *page, const struct know_entry *entry)
 	page_wrap(page, INK_DIM, page_printf(page, "%s  ", _(entry->title)),
 		  present_width(page_clean(page, _(entry->title))) + 2, INK_BOLD, entry->name);
 	for (size_t i = 0; know_field(entry, i, &column, &value); i++) {
-		int cells = value ? present_width(page_clean(page, label_of(column))) : 0;
+		int cells = value ? present_width(page_clean(page, label_of(entry, column))) : 0;
 
 		indent = cells > indent ? cells : indent;
 	}
 	for (size_t i = 0; know_field(entry, i, &column, &value); i++) {
 		if (value)
-			page_wrap(page, INK_DIM, page_printf(page, "  %s", label_of(column)),
+			page_wrap(page, INK_DIM, page_printf(page, "  %s", label_of(entry, column)),
 				  indent + 4, !strcmp(column, "source") ? INK_DIM : INK_PLAIN,
-				  value);
+				  shown_value(entry, column, value));
 	}
 }
 
