@@ -1,9 +1,6 @@
 #include "analyze/timeline.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
 
 static int kernels_by_sum(const void *a, const void *b)
 {
@@ -14,66 +11,6 @@ static int kernels_by_sum(const void *a, const void *b)
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
 	return (x->key > y->key) - (x->key < y->key);
-}
-
-static int calls_by_sum(const void *a, const void *b)
-{
-	const struct call_fact *x = a, *y = b;
-
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns > y->sum_ns ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name);
-}
-
-/* Calls whose work on the device should be in the recording. */
-static bool launch_name(const char *name)
-{
-	static const char *const starts[] = {
-		"cudaLaunchKernel",          "cuLaunchKernel",        "cudaLaunchCooperativeKernel",
-		"cuLaunchCooperativeKernel", "cudaGraphLaunch",       "cuGraphLaunch",
-		"hipLaunchKernel",           "hipModuleLaunchKernel", "hipExtLaunchKernel",
-		"hipExtModuleLaunchKernel",  "hipGraphLaunch"
-	};
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (str_starts(str_of(name), starts[i]))
-			return true;
-	return false;
-}
-
-static void call_facts(struct timeline *timeline, struct facts *facts)
-{
-	const struct session *session = timeline->session;
-	const struct tl_calls *calls = &timeline->calls;
-	uint32_t *slot = mem_zero((timeline->name_count + 1) * sizeof(*slot));
-	VEC(int64_t) without_op = { 0 };
-
-	for (size_t i = 0; i < calls->count; i++) {
-		uint32_t name = call_name(calls, i);
-		int64_t ns = call_ns(calls, i);
-		struct call_fact *fact;
-
-		if (!slot[name]) {
-			fact = VEC_ADD(&facts->calls);
-			fact->name = name;
-			fact->synchronising = sync_call_name(session_text(session, name));
-			*VEC_ADD(&without_op) = 0;
-			slot[name] = (uint32_t)facts->calls.count;
-		}
-		fact = &facts->calls.at[slot[name] - 1];
-		fact->count++;
-		fact->sum_ns = capped_add(fact->sum_ns, ns);
-		if (ns > fact->max_ns)
-			fact->max_ns = ns;
-		without_op.at[slot[name] - 1] += calls->first_op[i] == TL_NONE;
-	}
-	for (size_t i = 0; i < facts->calls.count; i++)
-		if (launch_name(session_text(session, facts->calls.at[i].name)))
-			facts->unmatched_calls += without_op.at[i];
-	VEC_DONE(&without_op);
-	free(slot);
-	if (facts->calls.count)
-		qsort(facts->calls.at, facts->calls.count, sizeof(*facts->calls.at), calls_by_sum);
 }
 
 static void whole(struct timeline *timeline, struct facts *facts)

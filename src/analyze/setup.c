@@ -96,10 +96,19 @@ static void add(struct setup *setup, uint32_t source, enum setup_kind kind, int6
 	*VEC_ADD(&setup->events) = (struct event){ start, end, source, (uint8_t)kind };
 }
 
-static void lane_events(struct setup *setup, const struct tl_lane *lane)
+static bool any_setup_call(const struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->calls.names.count; i++)
+		if (timeline->setup_of[timeline->calls.names.at[i]])
+			return true;
+	return false;
+}
+
+static void lane_events(struct setup *setup, const struct tl_lane *lane, bool any_calls)
 {
 	const struct timeline *timeline = setup->timeline;
 	const struct tl_calls *calls = &timeline->calls;
+	uint32_t end = lane->first_call + lane->call_count;
 
 	for (size_t i = 0; i < lane->frame_count; i++) {
 		const struct tl_frame *frame = &lane->frames[i];
@@ -108,7 +117,7 @@ static void lane_events(struct setup *setup, const struct tl_lane *lane)
 			add(setup, lane->source, timeline->setup_of[frame->name], frame->start,
 			    frame->end);
 	}
-	for (uint32_t i = lane->first_call; i < lane->first_call + lane->call_count; i++)
+	for (uint32_t i = lane->first_call; any_calls && i < end; i++)
 		if (timeline->setup_of[call_name(calls, i)])
 			add(setup, lane->source, timeline->setup_of[call_name(calls, i)],
 			    calls->start[i], call_end(calls, i));
@@ -312,13 +321,15 @@ void setup_facts(struct timeline *timeline, struct facts *facts)
 {
 	struct setup setup = { .timeline = timeline };
 	struct interval *spare;
+	bool any_calls;
 
 	timeline->setup_of = mem_zero(timeline->name_count + 1);
 	for (uint32_t i = 0; i < timeline->name_count; i++)
 		timeline->setup_of[i] = (uint8_t)setup_kind_of(session_text(timeline->session, i));
 	first_launches(&setup);
+	any_calls = any_setup_call(timeline);
 	for (size_t i = 0; i < timeline->lanes.count; i++)
-		lane_events(&setup, &timeline->lanes.at[i]);
+		lane_events(&setup, &timeline->lanes.at[i], any_calls);
 	spare = mem_alloc((setup.events.count + 1) * sizeof(*spare));
 	for (uint32_t i = 0; i < facts->devices.count; i++)
 		if (facts->devices.at[i].has_timeline)

@@ -401,6 +401,8 @@ int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call);
 
 /* The parts of analyze_timeline and analyze_host. */
 void device_times(struct timeline *timeline, struct facts *facts);
+/* Calls by name, and what launching took by device. */
+void call_facts(const struct timeline *timeline, struct facts *facts);
 int collective_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		     struct err *err);
 /* What ranks in one profile waited for each other. */

@@ -194,35 +194,6 @@ static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_
 	return most;
 }
 
-static void launch_times(const struct timeline *timeline, uint32_t index, struct device_fact *fact)
-{
-	const struct tl_calls *calls = &timeline->calls;
-	struct quantiles length = { 0 }, gap = { 0 };
-	bool all = timeline->only_device == index;
-
-	for (size_t s = 0; s < calls->segments.count; s++) {
-		const struct tl_segment *segment = &calls->segments.at[s];
-		uint32_t before = TL_NONE;
-
-		for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
-			uint32_t op = calls->first_op[i];
-
-			if (op == TL_NONE || (!all && op_segment(timeline, op)->device != index))
-				continue;
-			fact->launch_count++;
-			fact->launch_sum_ns += call_ns(calls, i);
-			quantiles_add(&length, call_ns(calls, i));
-			if (before != TL_NONE)
-				quantiles_add(&gap, calls->start[i] - calls->start[before]);
-			before = i;
-		}
-	}
-	fact->launch_p50_ns = quantiles_get(&length, 0.5);
-	fact->launch_gap_p50_ns = quantiles_get(&gap, 0.5);
-	quantiles_done(&length);
-	quantiles_done(&gap);
-}
-
 /* The recorded window: that of the sources whose streams the device has. */
 static void device_window(const struct timeline *timeline, uint32_t index, struct device_fact *fact,
 			  int64_t first, int64_t last)
@@ -252,6 +223,7 @@ static void kernels_finish(struct pass *pass, struct facts *facts)
 {
 	const struct device_fact *fact = pass->fact;
 
+	VEC_ROOM(&facts->kernels, facts->kernels.count + pass->keys.count);
 	for (size_t i = 0; i < pass->keys.count; i++) {
 		uint32_t key = pass->keys.at[i];
 		const struct kernel_sum *sum = &pass->sums[key];
@@ -409,7 +381,6 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
 	pass_finish(&pass, device);
 	kernels_finish(&pass, facts);
-	launch_times(timeline, index, fact);
 	copy_facts(timeline, index, facts);
 }
 

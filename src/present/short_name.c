@@ -10,10 +10,11 @@ static const char *past_bracket(const char *at)
 {
 	int depth = 0;
 
+	/* No strchr: a report of a training goes through megabytes of names. */
 	for (; *at; at++) {
-		if (strchr("<({[", *at))
+		if (*at == '<' || *at == '(' || *at == '{' || *at == '[')
 			depth++;
-		else if (strchr(">)}]", *at) && --depth == 0)
+		else if ((*at == '>' || *at == ')' || *at == '}' || *at == ']') && --depth == 0)
 			return at + 1;
 	}
 	return at;
@@ -45,9 +46,10 @@ void short_name(const char *name, struct buf *out)
 		return;
 	}
 	while (*name) {
-		if (!strncmp(name, anonymous, sizeof(anonymous) - 1)) {
+		if (*name == '(' && !strncmp(name, anonymous, sizeof(anonymous) - 1)) {
 			name += sizeof(anonymous) - 1;
-		} else if (!strncmp(name, "operator", 8) && strchr("<>(", name[8]) && name[8]) {
+		} else if (*name == 'o' && !strncmp(name, "operator", 8) &&
+			   strchr("<>(", name[8]) && name[8]) {
 			buf_add(out, name, name[8] == '(' ? 10 : 9);
 			name += name[8] == '(' && name[9] == ')' ? 10 : 9;
 		} else if (*name == '<') {

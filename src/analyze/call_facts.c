@@ -1,0 +1,136 @@
+/*
+ * Calls into the runtime and driver: one pass over them for sums by name and for the
+ * times of launches by device.
+ */
+#include "analyze/timeline.h"
+
+#include <stdlib.h>
+
+#include "analyze/order.h"
+#include "base/str.h"
+
+/* By number of the name. */
+struct call_sum {
+	int64_t count, without_op, sum_ns, max_ns;
+};
+
+/* Of launches on one device. */
+struct launch_sum {
+	int64_t count, sum_ns;
+	struct quantiles length, gap;
+	uint32_t before; /* the last one, if at or behind the first call of the thread */
+};
+
+static int calls_by_sum(const void *a, const void *b)
+{
+	const struct call_fact *x = a, *y = b;
+
+	if (x->sum_ns != y->sum_ns)
+		return x->sum_ns > y->sum_ns ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Calls whose work on the device should be in the recording. */
+static bool launch_name(const char *name)
+{
+	static const char *const starts[] = {
+		"cudaLaunchKernel",          "cuLaunchKernel",        "cudaLaunchCooperativeKernel",
+		"cuLaunchCooperativeKernel", "cudaGraphLaunch",       "cuGraphLaunch",
+		"hipLaunchKernel",           "hipModuleLaunchKernel", "hipExtLaunchKernel",
+		"hipExtModuleLaunchKernel",  "hipGraphLaunch"
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (str_starts(str_of(name), starts[i]))
+			return true;
+	return false;
+}
+
+/* The thread's calls begin with `first`. */
+static void launch_add(struct launch_sum *sum, const struct tl_calls *calls, uint32_t first,
+		       uint32_t call)
+{
+	int64_t ns = call_ns(calls, call);
+
+	quantiles_add(&sum->length, ns);
+	if (sum->count && sum->before >= first)
+		quantiles_add(&sum->gap, calls->start[call] - calls->start[sum->before]);
+	sum->before = call;
+	sum->sum_ns += ns;
+	sum->count++;
+}
+
+static void call_add(struct call_sum *sum, int64_t ns, bool without_op)
+{
+	sum->count++;
+	sum->without_op += without_op;
+	sum->sum_ns = capped_add(sum->sum_ns, ns);
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+}
+
+static void names_out(const struct timeline *timeline, const struct call_sum *sums,
+		      struct facts *facts)
+{
+	for (size_t i = 0; i < timeline->calls.names.count; i++) {
+		uint32_t name = timeline->calls.names.at[i];
+		const char *text = session_text(timeline->session, name);
+		struct call_fact *fact;
+
+		if (!sums[i].count)
+			continue;
+		fact = VEC_ADD(&facts->calls);
+		fact->name = name;
+		fact->synchronising = sync_call_name(text);
+		fact->count = sums[i].count;
+		fact->sum_ns = sums[i].sum_ns;
+		fact->max_ns = sums[i].max_ns;
+		if (launch_name(text))
+			facts->unmatched_calls += sums[i].without_op;
+	}
+	if (facts->calls.count)
+		qsort(facts->calls.at, facts->calls.count, sizeof(*facts->calls.at), calls_by_sum);
+}
+
+static void launches_out(struct launch_sum *sums, struct facts *facts)
+{
+	for (size_t i = 0; i < facts->devices.count; i++) {
+		struct device_fact *fact = &facts->devices.at[i];
+
+		if (sums[i].count) {
+			fact->launch_count = sums[i].count;
+			fact->launch_sum_ns = sums[i].sum_ns;
+			fact->launch_p50_ns = quantiles_get(&sums[i].length, 0.5);
+			fact->launch_gap_p50_ns = quantiles_get(&sums[i].gap, 0.5);
+		}
+		quantiles_done(&sums[i].length);
+		quantiles_done(&sums[i].gap);
+	}
+}
+
+void call_facts(const struct timeline *timeline, struct facts *facts)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	struct call_sum *by_name = mem_zero((calls->names.count + 1) * sizeof(*by_name));
+	struct launch_sum *by_device = mem_zero((facts->devices.count + 1) * sizeof(*by_device));
+
+	for (size_t s = 0; s < calls->segments.count; s++) {
+		uint32_t first = calls->segments.at[s].first;
+
+		for (uint32_t i = first; i < first + calls->segments.at[s].count; i++) {
+			uint32_t op = calls->first_op[i], device = timeline->only_device;
+
+			call_add(&by_name[calls->what[i] & (CALL_WAITS - 1)], call_ns(calls, i),
+				 op == TL_NONE);
+			if (op == TL_NONE)
+				continue;
+			if (device == TL_NONE)
+				device = op_segment(timeline, op)->device;
+			launch_add(&by_device[device], calls, first, i);
+		}
+	}
+	names_out(timeline, by_name, facts);
+	launches_out(by_device, facts);
+	free(by_name);
+	free(by_device);
+}
