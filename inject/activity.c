@@ -106,14 +106,12 @@ struct last_name {
 static size_t least_bytes(uint32_t kind)
 {
 	return kind == CUPTI_KIND_DEVICE ? sizeof(struct cupti_device)
-	       : kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL
-		       ? sizeof(struct cupti_kernel)
-		       : sizeof(struct cupti_api);
+					 : sizeof(struct cupti_kernel);
 }
 
 /* [hot] What is not as CUPTI left it: names become text ids. */
-static __attribute__((noinline)) void touch(struct inject *inject, struct segment *segment,
-					    void *at, uint32_t kind, struct last_name *last)
+static __attribute__((noinline)) void touch(struct segment *segment, void *at, uint32_t kind,
+					    struct last_name *last)
 {
 	struct cupti_kernel *kernel = at;
 	struct cupti_device *device = at;
@@ -125,10 +123,8 @@ static __attribute__((noinline)) void touch(struct inject *inject, struct segmen
 				text_of_pointer(segment, (const char *)(uintptr_t)last->pointer);
 		}
 		kernel->name = last->text;
-	} else if (kind == CUPTI_KIND_DEVICE) {
-		device->name = text_of_pointer(segment, (const char *)(uintptr_t)device->name);
 	} else {
-		pc_launched(inject, at);
+		device->name = text_of_pointer(segment, (const char *)(uintptr_t)device->name);
 	}
 }
 
@@ -141,9 +137,7 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 	static const uint64_t named = UINT64_C(1) << CUPTI_KIND_CONCURRENT_KERNEL |
 				      UINT64_C(1) << CUPTI_KIND_KERNEL |
 				      UINT64_C(1) << CUPTI_KIND_DEVICE;
-	static const uint64_t calls =
-		UINT64_C(1) << CUPTI_KIND_RUNTIME | UINT64_C(1) << CUPTI_KIND_DRIVER;
-	uint64_t touched = named | (inject->trace >> TRACE_PC & 1 ? calls : 0), count = 0;
+	uint64_t count = 0;
 	struct last_name last = { 0 };
 	uint16_t sizes[SEGMENT_KINDS];
 	uint32_t bytes;
@@ -164,12 +158,12 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 				continue;
 			sizes[kind] = (uint16_t)bytes;
 		}
-		if (!(touched >> kind & 1) || at + least_bytes(kind) > valid)
+		if (!(named >> kind & 1) || at + least_bytes(kind) > valid)
 			continue;
 		if (kind == CUPTI_KIND_CONCURRENT_KERNEL && kernel->name == last.pointer)
 			kernel->name = last.text;
 		else
-			touch(inject, segment, kernel, kind, &last);
+			touch(segment, kernel, kind, &last);
 	}
 	return count;
 }
@@ -367,6 +361,6 @@ int activity_start(struct inject *inject)
 		gate(inject, false);
 	else
 		activity_enable(inject);
-	pc_govern_start(inject);
+	pc_setup(inject);
 	return 0;
 }

@@ -83,14 +83,6 @@ static bool obtains_memory(const char *name)
 	return begins_with_one_of(name, prefixes, sizeof(prefixes) / sizeof(prefixes[0]));
 }
 
-static bool launches(const char *name)
-{
-	static const char *const prefixes[] = { "cudaLaunch", "cuLaunch", "cudaGraphLaunch",
-						"cuGraphLaunch" };
-
-	return begins_with_one_of(name, prefixes, sizeof(prefixes) / sizeof(prefixes[0]));
-}
-
 /* The names of what is recorded go into the segment. */
 static void record(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name,
 		   bool enable)
@@ -146,9 +138,6 @@ static void walk(struct inject *inject, uint32_t domain, bool api, bool enable)
 			continue;
 		}
 		hole = 0;
-		if (launches(name) && cbid < CALLS_MAX)
-			inject->launches[domain == CUPTI_DOMAIN_RUNTIME][cbid / 8] |=
-				(uint8_t)(1u << cbid % 8);
 		if (api && (all || matters(name)))
 			record(inject, domain, cbid, name, enable);
 		if (enable)

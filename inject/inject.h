@@ -55,7 +55,6 @@ typedef uint64_t cupti_clock(void);
 	X(0, cuptiGetDeviceId, (void *context, uint32_t *ret_id))                              \
 	X(0, cuptiGetCubinCrc, (struct cupti_crc_params * params))                             \
 	X(0, cuptiPCSamplingEnable, (struct cupti_pc_params * params))                         \
-	X(0, cuptiPCSamplingDisable, (struct cupti_pc_params * params))                        \
 	X(0, cuptiPCSamplingGetNumStallReasons, (struct cupti_pc_params * params))             \
 	X(0, cuptiPCSamplingGetStallReasons, (struct cupti_pc_params * params))                \
 	X(0, cuptiPCSamplingSetConfigurationAttribute, (struct cupti_pc_params * params))      \
@@ -67,7 +66,7 @@ struct cupti_calls {
 #undef X
 };
 
-enum { PC_CONTEXTS_MAX = 64, PC_TOGGLES = 16, PC_BUCKETS = 256 };
+enum { PC_CONTEXTS_MAX = 64 };
 enum { CALLS_MAX = 2048 }; /* callback numbers of a domain, at most */
 
 /* What call stacks are taken for: each has a share of its own. */
@@ -75,31 +74,12 @@ enum site_of { SITE_MEMORY, SITE_OBJECT, SITE_COUNT };
 
 struct pc_context; /* pcsamp.c */
 
-struct pc_toggle {
-	_Atomic uint64_t ns;
-	bool on;
-};
-
-/* How long calls that launch took: buckets of 64 ns, 16 of them to each doubling. */
-struct pc_times {
-	_Atomic uint64_t count;
-	_Atomic uint32_t bucket[PC_BUCKETS];
-};
-
-/* PC sampling: pcsamp.c does it, pcgovern.c says when. */
 struct pc {
 	struct pc_context *_Atomic contexts[PC_CONTEXTS_MAX];
-	_Atomic bool on;        /* contexts sample from when they begin */
-	uint32_t period, phase; /* 2^period cycles, 0: not yet known */
-	uint32_t restarts, cost_permille, dear;
-	bool probed, overrun;
-	int64_t launch_ns; /* that sampling adds to each */
-	uint64_t since_ns, looked_ns;
-	_Atomic uint64_t samples, dropped; /* so far; and when last looked at: */
-	uint64_t samples_looked, dropped_looked, launches_looked;
-	_Atomic uint32_t toggles; /* so far; the last of them: */
-	struct pc_toggle toggle[PC_TOGGLES];
-	struct pc_times times[2][2]; /* sampling off and on; driver's and runtime's calls */
+	_Atomic bool counts; /* what is sampled; false: recording is paused */
+	uint32_t period;     /* 2^period cycles */
+	uint64_t turn_ns;    /* since when it ought to be the other; 0: it is right */
+	uint64_t drained_ns;
 };
 
 /* Why our thread keeps away from CUPTI. */
@@ -131,7 +111,6 @@ struct inject {
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
-	uint8_t launches[2][CALLS_MAX / 8]; /* bits: calls of driver and runtime that launch */
 	struct pc pc;
 };
 
@@ -188,17 +167,10 @@ void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *d
 /* pcsamp.c */
 void pc_context_created(struct inject *inject, void *context);   /* [setup] in a callback */
 void pc_context_destroyed(struct inject *inject, void *context); /* [setup] in a callback */
-void pc_drain(struct inject *inject); /* [thread]; [final]: for the last time */
-/* [thread] All contexts off or on; off and on again. */
-void pc_switch(struct inject *inject, bool on, enum pc_why why);
-void pc_restart(struct inject *inject, enum pc_why why);
-
-/* pcgovern.c */
-void pc_govern(struct inject *inject);       /* [thread] at each tick */
-void pc_govern_start(struct inject *inject); /* [setup] */
-bool pc_govern_begin(struct inject *inject); /* [setup] in a callback: sample from the start? */
-/* [hot] A record of a call, if it is one that launches. */
-void pc_launched(struct inject *inject, const struct cupti_api *api);
+void pc_setup(struct inject *inject);
+void pc_follow(struct inject *inject); /* [thread] at each tick */
+void pc_drain(struct inject *inject);  /* [thread] */
+void pc_end(struct inject *inject);    /* [setup], [final]: for the last time; takes 0.25 s */
 
 /* site.c [setup] */
 void site_prepare(struct inject *inject);

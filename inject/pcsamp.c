@@ -2,14 +2,16 @@
  * pcsamp.c - continuous PC sampling: which instruction each warp stood at, and
  * why it did not issue.
  *
- * One pc_context for each CUDA context, made in its CREATED callback. Our
- * thread drains once a second and switches sampling off and on (pcgovern.c says
- * when); the last samples come with Disable, which writes into the buffer given
- * at configuration, by the thread, in the DESTROY_STARTING callback or at exit.
- * CUPTI's GetData wants a buffer other than that one.
+ * One pc_context for each CUDA context, enabled and configured in its CREATED
+ * callback, before another thread can launch in it, and never disabled: Disable,
+ * Start and Stop wait for the driver's lock with CUPTI's own in hand, a launch takes
+ * them the other way round, and both hang for ever (CUPTI 13.0, each time:
+ * tests/gpu/pc_switch.cu). Only GetData can be called while others launch. So the
+ * period is for the whole run, what is sampled while recording is paused is thrown
+ * away here, and a context whose hardware buffer ran over gives no more samples.
  *
- * A context whose hardware buffer ran over (OUT_OF_MEMORY) gives no more samples
- * until it is disabled, enabled and configured again.
+ * CUPTI's threads decode what the card wrote each 100 ms: samples come that much
+ * later, and the last drain waits for them.
  *
  * `busy` keeps the thread, the callback and the exit out of each other's way;
  * who cannot get it within a bounded time gives up and the samples are lost,
@@ -27,7 +29,14 @@ enum {
 	REASON_NAME = 128,   /* CUPTI_STALL_REASON_STRING_SIZE */
 	PC_VERSION_MIN = 26, /* CUDA 12.8: before it the continuous mode is not stable */
 	DRAIN_ROUNDS = 64,
+	PERIOD = 20, /* 2^20 cycles */
 };
+
+static const uint64_t DRAIN_NS = 1000000000;
+static const uint64_t DECODED_NS = 150000000; /* what is older has been decoded */
+static const uint64_t LAST_NS = 250000000, LAST_NAP_NS = 10000000;
+/* CUPTI may write into the buffer of a context that goes, until it is gone. */
+static const uint64_t GONE_NS = 10000000000;
 
 /* Device memory for samples; CUPTI's own default is 512 MiB. With it goes the
  * period: at CUPTI's own, about 2^13 cycles, a full H200 makes 12 million samples
@@ -44,9 +53,10 @@ struct pc_buffer {
 struct pc_context {
 	void *context;
 	uint32_t id, device;
-	_Atomic bool busy;
-	bool on;
-	bool overrun; /* gives nothing until it is started anew */
+	_Atomic bool busy, on;
+	_Atomic bool enabled;     /* CUPTI samples it, whether we ask for it or not */
+	_Atomic uint64_t gone_ns; /* when it went; 0: it is there */
+	uint64_t drained_ns;      /* the last time that it went well */
 	size_t reasons;
 	struct pc_buffer configured, drain;
 };
@@ -92,69 +102,86 @@ static void buffers_free(struct pc_context *pc)
 	buffer_free(&pc->drain);
 }
 
-/* Sampling of the context begins or ends. */
-static void tell(struct inject *inject, const struct pc_context *pc, enum pc_why why)
+/* Samples of the context count from now on, or no longer. */
+static void tell(struct inject *inject, const struct pc_context *pc, bool on, enum pc_why why)
 {
 	struct segment_slot *slot = slot_take(atomic_load(&inject->segment));
 
 	if (!slot)
 		return;
-	slot->value = pc->on;
+	if (why == PC_WHY_LOST) /* what came since the last good drain is lost, too */
+		slot->time_ns = pc->drained_ns;
+	slot->value = on;
 	slot->b = why;
 	slot->x[0] = pc->id;
 	slot->x[1] = inject->pc.period;
-	slot->x[2] = inject->pc.cost_permille;
 	slot->x[4] = pc->device;
 	slot_commit(slot, SLOT_PC_WINDOW);
 }
 
-/* Samples of one buffer into the ring. */
-static void put(struct inject *inject, struct pc_context *pc, struct pc_buffer *buffer)
+/* One PC into the ring. */
+static void put_pc(struct segment *segment, const struct pc_context *pc, const struct cupti_pc *at)
+{
+	uint32_t function =
+		at->function ? text_intern(segment, at->function, strlen(at->function)) : 0;
+
+	for (size_t k = 0; k < at->stall_count && k < pc->reasons; k++) {
+		struct segment_slot *slot;
+
+		if (!at->stalls[k].samples || !(slot = slot_take(segment)))
+			continue;
+		slot->value = at->offset;
+		slot->a = function;
+		slot->b = at->stalls[k].reason;
+		slot->x[0] = at->stalls[k].samples;
+		slot->x[1] = pc->id;
+		slot->x[2] = (uint32_t)at->cubin_crc;
+		slot->x[3] = (uint32_t)(at->cubin_crc >> 32);
+		slot->x[4] = pc->device;
+		slot_commit(slot, SLOT_PC);
+	}
+}
+
+static void put_totals(struct segment *segment, const struct pc_context *pc,
+		       const struct cupti_pc_data *data)
+{
+	struct segment_slot *slot;
+
+	if (!data->total && !data->dropped)
+		return;
+	atomic_fetch_add(&segment->counts.pc_samples, data->total);
+	atomic_fetch_add(&segment->counts.pc_dropped, data->dropped);
+	slot = slot_take(segment);
+	if (!slot)
+		return;
+	slot->value = data->total;
+	slot->x[0] = (uint32_t)data->dropped;
+	slot->x[1] = (uint32_t)data->other_kernels;
+	slot->x[2] = pc->id;
+	slot_commit(slot, SLOT_PC_TOTALS);
+}
+
+/* What a drain brought, into the ring, unless recording is paused; the samples. */
+static uint64_t put(struct inject *inject, struct pc_context *pc)
 {
 	struct segment *segment = atomic_load(&inject->segment);
+	struct cupti_pc_data *data = &pc->drain.data;
+	bool counts = atomic_load(&inject->pc.counts);
+	uint64_t total = data->total;
 
-	for (size_t i = 0; i < buffer->data.count && i < ROOM; i++) {
-		struct cupti_pc *at = &buffer->pcs[i];
-		uint32_t function =
-			at->function ? text_intern(segment, at->function, strlen(at->function)) : 0;
-
-		for (size_t k = 0; k < at->stall_count && k < pc->reasons; k++) {
-			struct segment_slot *slot;
-
-			if (!at->stalls[k].samples || !(slot = slot_take(segment)))
-				continue;
-			slot->value = at->offset;
-			slot->a = function;
-			slot->b = at->stalls[k].reason;
-			slot->x[0] = at->stalls[k].samples;
-			slot->x[1] = pc->id;
-			slot->x[2] = (uint32_t)at->cubin_crc;
-			slot->x[3] = (uint32_t)(at->cubin_crc >> 32);
-			slot->x[4] = pc->device;
-			slot_commit(slot, SLOT_PC);
-		}
+	for (size_t i = 0; i < data->count && i < ROOM; i++) {
+		if (counts)
+			put_pc(segment, pc, &data->at[i]);
 		/* The name is one for all PCs of a function, and CUPTI's: freeing it
 		 * is a double free (seen with CUPTI 13.0). */
-		at->function = NULL;
-		at->stall_count = 0;
+		data->at[i].function = NULL;
+		data->at[i].stall_count = 0;
 	}
-	if (buffer->data.total || buffer->data.dropped) {
-		struct segment_slot *slot = slot_take(segment);
-
-		inject->pc.samples += buffer->data.total;
-		inject->pc.dropped += buffer->data.dropped;
-		atomic_fetch_add(&segment->counts.pc_samples, buffer->data.total);
-		atomic_fetch_add(&segment->counts.pc_dropped, buffer->data.dropped);
-		if (slot) {
-			slot->value = buffer->data.total;
-			slot->x[0] = (uint32_t)buffer->data.dropped;
-			slot->x[1] = (uint32_t)buffer->data.other_kernels;
-			slot->x[2] = pc->id;
-			slot_commit(slot, SLOT_PC_TOTALS);
-		}
-	}
-	buffer->data.total = buffer->data.dropped = buffer->data.other_kernels = 0;
-	buffer->data.count = buffer->data.remaining = 0;
+	if (counts)
+		put_totals(segment, pc, data);
+	data->total = data->dropped = data->other_kernels = 0;
+	data->count = data->remaining = 0;
+	return total;
 }
 
 static struct cupti_pc_params params_of(struct pc_context *pc, size_t bytes)
@@ -230,93 +257,144 @@ static uint32_t configure(struct inject *inject, struct pc_context *pc)
 static bool pc_possible(const struct inject *inject)
 {
 	return inject->trace >> TRACE_PC & 1 && inject->cupti.cuptiPCSamplingEnable &&
-	       inject->cupti.cuptiPCSamplingDisable && inject->cupti.cuptiPCSamplingGetData &&
+	       inject->cupti.cuptiPCSamplingGetData &&
 	       inject->cupti.cuptiPCSamplingGetNumStallReasons &&
 	       inject->cupti.cuptiPCSamplingGetStallReasons &&
 	       inject->cupti.cuptiPCSamplingSetConfigurationAttribute &&
 	       atomic_load(&inject->segment)->cupti_version >= PC_VERSION_MIN;
 }
 
-/* `busy` is ours. The result of the call that failed; 0: it samples. */
-static uint32_t start(struct inject *inject, struct pc_context *pc, enum pc_why why)
+/* The result of the call that failed; 0: it samples. What failed half way is left as
+ * it is, enabled: see above. */
+static uint32_t start(struct inject *inject, struct pc_context *pc)
 {
 	struct cupti_pc_params params = params_of(pc, BYTES_PLAIN);
 	uint32_t result = inject->cupti.cuptiPCSamplingEnable(&params);
 
 	if (result)
 		return result;
-	if (!pc->reasons && !name_reasons(inject, pc))
-		result = CUPTI_RESULT_UNKNOWN;
-	if (!result && !pc->drain.pcs &&
-	    (!buffer_new(&pc->configured, pc->reasons) || !buffer_new(&pc->drain, pc->reasons)))
-		result = CUPTI_RESULT_OUT_OF_MEMORY;
-	if (!result)
-		result = configure(inject, pc);
-	if (result) {
-		params = params_of(pc, BYTES_PLAIN);
-		(void)inject->cupti.cuptiPCSamplingDisable(&params);
-		return result;
-	}
-	pc->on = true;
-	pc->overrun = false;
-	tell(inject, pc, why);
-	return 0;
+	atomic_store(&pc->enabled, true);
+	if (!name_reasons(inject, pc))
+		return CUPTI_RESULT_UNKNOWN;
+	if (!buffer_new(&pc->configured, pc->reasons) || !buffer_new(&pc->drain, pc->reasons))
+		return CUPTI_RESULT_OUT_OF_MEMORY;
+	return configure(inject, pc);
 }
 
-static void drain(struct inject *inject, struct pc_context *pc)
+/* `busy` is ours. The samples that came. */
+static uint64_t drain(struct inject *inject, struct pc_context *pc)
 {
-	for (int round = 0; round < DRAIN_ROUNDS; round++) {
+	uint64_t samples = 0;
+
+	for (int round = 0; round < DRAIN_ROUNDS && atomic_load(&pc->on); round++) {
 		struct cupti_pc_params params = params_of(pc, BYTES_ONE);
 		uint32_t result;
 		bool more;
 
 		params.u.data = &pc->drain.data;
 		result = inject->cupti.cuptiPCSamplingGetData(&params);
-		if (result == CUPTI_RESULT_OUT_OF_MEMORY)
-			pc->overrun = true;
+		if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
+			atomic_store(&pc->on, false);
+			tell(inject, pc, false, PC_WHY_LOST);
+		} else if (result) {
+			atomic_store(&pc->on, false);
+			tell(inject, pc, false, PC_WHY_END);
+			inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+		}
 		if (result)
-			return;
+			break;
+		pc->drained_ns = inject_now();
 		more = pc->drain.data.remaining > 0;
-		put(inject, pc, &pc->drain);
+		samples += put(inject, pc);
 		if (!more)
+			break;
+	}
+	return samples;
+}
+
+/* All that are sampled, or only one; what came. */
+static uint64_t drain_each(struct inject *inject, const struct pc_context *only)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
+
+		if (!pc || !atomic_load(&pc->on) || (only && pc != only) || !enter(pc))
+			continue;
+		samples += drain(inject, pc);
+		atomic_store(&pc->busy, false);
+	}
+	return samples;
+}
+
+static bool any_on(struct inject *inject)
+{
+	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
+
+		if (pc && atomic_load(&pc->on))
+			return true;
+	}
+	return false;
+}
+
+/* Until what the card wrote before has been decoded. */
+static void drain_last(struct inject *inject, const struct pc_context *only)
+{
+	struct timespec nap = { 0, (long)LAST_NAP_NS };
+	uint64_t begun = inject_now(), came = begun;
+
+	for (;;) {
+		uint64_t now = inject_now();
+
+		if (drain_each(inject, only))
+			came = now;
+		if (now - begun > LAST_NS || now - came > DECODED_NS)
 			return;
+		(void)nanosleep(&nap, NULL);
 	}
 }
 
-/* `busy` is ours. */
-static void stop(struct inject *inject, struct pc_context *pc, enum pc_why why)
-{
-	struct cupti_pc_params params = params_of(pc, BYTES_PLAIN);
-
-	if (!pc->on)
-		return;
-	drain(inject, pc);
-	if (!inject->cupti.cuptiPCSamplingDisable(&params))
-		put(inject, pc, &pc->configured);
-	pc->on = false;
-	/* What it overran with nobody knows. */
-	tell(inject, pc, pc->overrun && why == PC_WHY_END ? PC_WHY_LOST : why);
-}
-
-/* The thread sees it from now on, and waits for `busy`: who switches all off or on
- * while it begins does so to it, too. Its place; -1: there is none. */
+/* A place that nobody has, or had long ago; -1: there is none. The thread sees the
+ * context from then on, and waits for `busy`. */
 static int publish(struct inject *inject, struct pc_context *pc)
 {
 	for (int i = 0; i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *none = NULL;
+		struct pc_context *is = atomic_load(&inject->pc.contexts[i]);
 
-		if (atomic_compare_exchange_strong(&inject->pc.contexts[i], &none, pc))
-			return i;
+		if (is && (!atomic_load(&is->gone_ns) ||
+			   inject_now() - atomic_load(&is->gone_ns) < GONE_NS))
+			continue;
+		if (!atomic_compare_exchange_strong(&inject->pc.contexts[i], &is, pc))
+			continue;
+		/* Itself not freed: the thread may be about to look at `busy`. */
+		if (is)
+			buffers_free(is);
+		return i;
 	}
 	return -1;
+}
+
+/* A second context of a card is not sampled: from its end on CUPTI would refuse all
+ * that come after it (seen with CUPTI 13.0). */
+static bool is_second(struct inject *inject, const struct pc_context *pc)
+{
+	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
+		const struct pc_context *other = atomic_load(&inject->pc.contexts[i]);
+
+		if (other && other != pc && atomic_load(&other->enabled) &&
+		    !atomic_load(&other->gone_ns) && other->device == pc->device)
+			return true;
+	}
+	return false;
 }
 
 /* [setup] */
 void pc_context_created(struct inject *inject, void *context)
 {
 	struct pc_context *pc = pc_possible(inject) ? calloc(1, sizeof(*pc)) : NULL;
-	uint32_t result = 0;
-	int place;
+	uint32_t result = CUPTI_RESULT_MAX_LIMIT;
 
 	if (!pc)
 		return;
@@ -326,99 +404,100 @@ void pc_context_created(struct inject *inject, void *context)
 	if (inject->cupti.cuptiGetDeviceId)
 		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
 	atomic_store(&pc->busy, true);
-	place = publish(inject, pc);
-	if (place < 0) {
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, 0);
+	if (publish(inject, pc) < 0) {
+		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
 		free(pc);
 		return;
 	}
-	if (pc_govern_begin(inject))
-		result = start(inject, pc, PC_WHY_WANTED);
-	/* Off meanwhile, by a thread that waited for `busy` in vain. */
-	if (!pc_govern_begin(inject))
-		stop(inject, pc, PC_WHY_WANTED);
-	if (result) {
+	if (!is_second(inject, pc))
+		result = start(inject, pc);
+	if (result)
 		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-		atomic_store(&inject->pc.contexts[place], NULL);
-		buffers_free(pc);
-	}
-	/* Itself not freed: the thread may be about to look at `busy`. */
+	atomic_store(&pc->on, !result);
+	if (!result && atomic_load(&inject->pc.counts))
+		tell(inject, pc, true, PC_WHY_WANTED);
+	pc->drained_ns = inject_now();
 	atomic_store(&pc->busy, false);
 }
 
-/* For all contexts, out of the way of callbacks and of the exit. */
-static void each_context(struct inject *inject, enum pc_why why,
-			 void (*act)(struct inject *inject, struct pc_context *pc, enum pc_why why))
-{
-	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
-
-		if (!pc || !enter(pc))
-			continue;
-		if (atomic_load(&inject->pc.contexts[i]) == pc)
-			act(inject, pc, why);
-		atomic_store(&pc->busy, false);
-	}
-}
-
-static void drain_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
-{
-	(void)why;
-	if (pc->on)
-		drain(inject, pc);
-	inject->pc.overrun |= pc->overrun;
-}
-
-static void start_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
-{
-	uint32_t result = pc->on ? 0 : start(inject, pc, why);
-
-	if (result)
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-}
-
-static void restart_one(struct inject *inject, struct pc_context *pc, enum pc_why why)
-{
-	stop(inject, pc, why);
-	start_one(inject, pc, why);
-}
-
-/* [thread], [final] */
-void pc_drain(struct inject *inject)
-{
-	if (!(inject->trace >> TRACE_PC & 1))
-		return;
-	if (atomic_load(&inject->leaving))
-		each_context(inject, PC_WHY_END, stop);
-	else
-		each_context(inject, PC_WHY_WANTED, drain_one);
-}
-
-/* [thread] */
-void pc_switch(struct inject *inject, bool on, enum pc_why why)
-{
-	each_context(inject, why, on ? start_one : stop);
-}
-
-/* [thread] */
-void pc_restart(struct inject *inject, enum pc_why why)
-{
-	each_context(inject, why, restart_one);
-}
-
-/* [setup] */
+/* [setup] In the context's own thread, and nobody else may use it any more. */
 void pc_context_destroyed(struct inject *inject, void *context)
 {
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
-		if (!pc || pc->context != context || !enter(pc))
+		bool mine;
+
+		if (!pc || pc->context != context || atomic_load(&pc->gone_ns))
 			continue;
-		atomic_store(&inject->pc.contexts[i], NULL);
-		stop(inject, pc, PC_WHY_END);
-		buffers_free(pc);
-		/* Itself not freed: the thread may be about to look at `busy`. */
-		atomic_store(&pc->busy, false);
+		if (atomic_load(&pc->on))
+			drain_last(inject, pc);
+		mine = enter(pc);
+		if (atomic_exchange(&pc->on, false))
+			tell(inject, pc, false, PC_WHY_END);
+		atomic_store(&pc->gone_ns, inject_now());
+		if (mine)
+			atomic_store(&pc->busy, false);
 		return;
 	}
+}
+
+/* [thread] */
+void pc_drain(struct inject *inject)
+{
+	if (inject->trace >> TRACE_PC & 1)
+		(void)drain_each(inject, NULL);
+}
+
+/* [setup], [final] */
+void pc_end(struct inject *inject)
+{
+	if (!(inject->trace >> TRACE_PC & 1) || !any_on(inject))
+		return;
+	drain_last(inject, NULL);
+	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
+
+		if (pc && atomic_exchange(&pc->on, false))
+			tell(inject, pc, false, PC_WHY_END);
+	}
+}
+
+/* [thread] at each tick: drains once a second; samples follow the recording's windows, as much
+ * later as they come. */
+void pc_follow(struct inject *inject)
+{
+	uint64_t now = inject_now();
+	bool wanted = atomic_load(&inject->active);
+
+	if (!(inject->trace >> TRACE_PC & 1))
+		return;
+	if (now - inject->pc.drained_ns > DRAIN_NS) {
+		inject->pc.drained_ns = now;
+		pc_drain(inject);
+	}
+	if (wanted == atomic_load(&inject->pc.counts)) {
+		inject->pc.turn_ns = 0;
+		return;
+	}
+	if (!inject->pc.turn_ns)
+		inject->pc.turn_ns = now;
+	if (now - inject->pc.turn_ns < DECODED_NS)
+		return;
+	pc_drain(inject);
+	inject->pc.turn_ns = 0;
+	atomic_store(&inject->pc.counts, wanted);
+	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
+		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
+
+		if (pc && atomic_load(&pc->on))
+			tell(inject, pc, wanted, PC_WHY_WANTED);
+	}
+}
+
+/* [setup] */
+void pc_setup(struct inject *inject)
+{
+	inject->pc.period = inject->pc_period ? inject->pc_period : PERIOD;
+	atomic_store(&inject->pc.counts, atomic_load(&inject->active));
 }

@@ -96,7 +96,7 @@ static void at_exit(void)
 	/* After a step back CUPTI is the host's; a thread that hangs in it has its lock. */
 	if (thread_keep_out(inject, LEAVING_EXIT) &&
 	    atomic_load(&inject->leaving) == LEAVING_EXIT && inject->subscriber) {
-		pc_drain(inject);
+		pc_end(inject);
 		thread_flush(inject);
 	}
 	atomic_store(&segment->state, SEGMENT_ENDED);

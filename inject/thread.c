@@ -60,14 +60,13 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 		inject->quiet = false;
 		activity_enable(inject);
 	}
-	pc_govern(inject);
+	pc_follow(inject);
 	if (wanted & WANT_QUIET)
 		return; /* what is in buffers can wait: a flush is not quiet */
 	if (wanted & (WANT_FLUSH | WANT_STOP)) {
 		pc_drain(inject);
 		(void)inject->cupti.cuptiActivityFlushAll(1);
 	} else if (atomic_load(&inject->active) && flush) {
-		pc_drain(inject);
 		(void)inject->cupti.cuptiActivityFlushAll(0);
 	}
 }

@@ -27,7 +27,7 @@ static void step_back(struct inject *inject)
 	if (!segment || atomic_load(&inject->leaving))
 		return;
 	(void)thread_keep_out(inject, LEAVING_YIELDED);
-	pc_drain(inject);
+	pc_end(inject);
 	activity_off(inject);
 	(void)inject->cupti.cuptiActivityFlushAll(1);
 	(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);

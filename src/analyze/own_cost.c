@@ -29,7 +29,6 @@ static void take_pc(struct facts *facts, uint32_t source, const char *text)
 	fact.covered_ns = number_in(text, "covered_ns");
 	fact.span_ns = number_in(text, "span_ns");
 	fact.period = number_in(text, "period");
-	fact.cost_permille = number_in(text, "cost_permille");
 	if (fact.covered_ns >= 0 && fact.span_ns >= fact.covered_ns)
 		*VEC_ADD(&facts->pc_samplings) = fact;
 }

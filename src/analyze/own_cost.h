@@ -18,12 +18,11 @@ struct overhead_fact {
 	int64_t count, sum_ns;
 };
 
-/* PC sampling beside a run: how long, how often, at what cost. */
+/* PC sampling beside a run: how long, and how often. */
 struct pc_sampling_fact {
 	uint32_t source;
 	int64_t covered_ns, span_ns; /* of which it was on */
-	int64_t period;              /* at the end: a sample every 2^period cycles */
-	int64_t cost_permille;       /* of the time; 0: not measured */
+	int64_t period;              /* a sample of an SM every 2^period cycles */
 };
 
 /* What recording cost, from windows in which it was off: lower quartile, median and

@@ -328,6 +328,10 @@ static void look_at_reason(struct spool *spool, struct spooled *p)
 				"the program asked for CUPTI itself: from then on its "
 				"GPU activity is not recorded");
 	case SEGMENT_REASON_NO_PC_SAMPLING:
+		if (detail == CUPTI_RESULT_MAX_LIMIT)
+			return complain(spool, p,
+					"PC sampling is of the first context on each card: its "
+					"others have no stall reasons");
 		return complain(spool, p, "no PC sampling (CUPTI %u%s): no stall reasons", detail,
 				detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
 				: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
@@ -387,22 +391,11 @@ static void sum_up(struct spool *spool, struct spooled *p)
 
 	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
 		return;
-	if (pc.why == PC_WHY_COST)
+	if (pc.lost)
 		complain(spool, p,
-			 "PC sampling took %u.%u %% of the time (bound 3 %%): it was on for the "
-			 "first %.1f s of %.1f s, then off",
-			 pc.cost_permille / 10, pc.cost_permille % 10, (double)pc.covered_ns / 1e9,
-			 (double)pc.span_ns / 1e9);
-	else if (pc.why == PC_WHY_LOST)
-		complain(spool, p,
-			 "PC samples were lost, their memory was full: stall reasons are "
-			 "incomplete; sampling was on for %.1f s of %.1f s",
+			 "the memory for PC samples was full: stall reasons are of %.1f s of "
+			 "%.1f s (a longer --pc-period makes fewer samples)",
 			 (double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
-	else if (pc.restarts)
-		complain(spool, p,
-			 "PC sampling began anew %u times (%s): at the end every 2^%u cycles",
-			 pc.restarts, pc.lost ? "samples were lost" : "too many samples",
-			 pc.period);
 }
 
 static void sum_up_quiet(struct spool *spool, struct spooled *p)

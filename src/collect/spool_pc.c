@@ -33,12 +33,7 @@ void spooled_pc_window(struct spooled *p, const struct segment_slot *slot)
 	if (!pc->first_ns)
 		pc->first_ns = ns;
 	pc->summary.period = slot->x[1];
-	if (slot->x[2])
-		pc->summary.cost_permille = slot->x[2];
 	if (slot->value) {
-		pc->summary.restarts += slot->b == PC_WHY_VOLUME || slot->b == PC_WHY_LOST;
-		pc->summary.lost |= slot->b == PC_WHY_LOST;
-		pc->summary.why = PC_WHY_WANTED;
 		if (on && *on)
 			return;
 		map_put(&pc->on, slot->x[0], 1);
@@ -46,13 +41,11 @@ void spooled_pc_window(struct spooled *p, const struct segment_slot *slot)
 			pc->since_ns = ns;
 		return;
 	}
-	/* What took it away for good stays said. */
-	if (slot->b != PC_WHY_END)
-		pc->summary.why = slot->b;
+	pc->summary.lost |= slot->b == PC_WHY_LOST;
 	if (!on || !*on)
 		return;
 	*on = 0;
-	if (!--pc->count)
+	if (!--pc->count && ns > pc->since_ns)
 		pc->summary.covered_ns += ns - pc->since_ns;
 }
 
@@ -69,10 +62,9 @@ bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *re
 	if (pc->count)
 		ret_summary->covered_ns += end_ns - pc->since_ns;
 	ret_summary->span_ns = end_ns - pc->first_ns;
-	len = snprintf(text, sizeof(text),
-		       "covered_ns=%lld;span_ns=%lld;period=%u;cost_permille=%u",
+	len = snprintf(text, sizeof(text), "covered_ns=%lld;span_ns=%lld;period=%u",
 		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns,
-		       ret_summary->period, ret_summary->cost_permille);
+		       ret_summary->period);
 	session_env(session, p->source, SESSION_NONE, STR("pc_sampling_cost"),
 		    (struct str){ text, (size_t)len });
 	return true;

@@ -49,11 +49,9 @@ struct context_grids {
 
 /* When PC samples were taken: spool_pc.c. */
 struct pc_summary {
-	enum pc_why why; /* it ended for good: PC_WHY_COST, PC_WHY_LOST */
 	int64_t covered_ns, span_ns;
-	uint32_t period, cost_permille; /* the last; 0 permille: not measured */
-	uint32_t restarts;
-	bool lost; /* samples were: the reason of one */
+	uint32_t period;
+	bool lost; /* the memory for samples was full: from then on there are none */
 };
 
 struct pc_windows {

@@ -286,7 +286,6 @@ static void put_pc_samplings(const struct facts *facts, struct json *json)
 		json_i64(json, "covered_ns", fact->covered_ns);
 		json_i64(json, "span_ns", fact->span_ns);
 		put_i64(json, "period", fact->period);
-		put_i64_unless(json, "cost_permille", fact->cost_permille, 0);
 		json_end(json);
 	}
 	json_end(json);

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 5,
+	SEGMENT_VERSION = 6,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -134,13 +134,10 @@ struct segment_text {
 	char at[];
 };
 
-/* Why PC sampling is switched off or on. */
+/* Why samples of a context count from now on, or no longer. */
 enum pc_why {
 	PC_WHY_WANTED, /* the recording's windows */
-	PC_WHY_PROBE,  /* off for a moment: what does it cost? */
-	PC_WHY_COST,   /* too much: off for good */
-	PC_WHY_VOLUME, /* too many samples: on again with a longer period */
-	PC_WHY_LOST,   /* samples were lost: the same, or off for good */
+	PC_WHY_LOST,   /* the memory for samples was full: there are no more */
 	PC_WHY_END,    /* of the context, or of the recording */
 };
 
@@ -167,8 +164,7 @@ enum slot_kind {
 	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
 			  */
 	SLOT_PC_WINDOW,  /* value: 1 sampling of a context begins, 0 ends; b = enum pc_why; x[0] =
-			 context, x[1] = period (2^n cycles), x[2] = cost, per mille of the time,
-			 x[4] = device */
+			 context, x[1] = period (2^n cycles), x[4] = device */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
 	SLOT_OBJECT,     /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,

@@ -16,13 +16,10 @@
  *	hang-exit    a forced flush never returns once exit has begun
  *	register=N   cuptiActivityRegisterCallbacks fails with N
  *	pc-enable=N, pc-data=N   these fail with N (35: no rights; 8: no memory)
- *	pc-flood=N   so many times as many samples at 2^20 cycles
  *	pc-full=N    after so many samples (at 2^20 cycles) of a context the hardware
- *	             buffer is full: GetData fails with 8 until it is enabled anew
- *	pc-cost=NS   what each launch takes longer while its context is sampled
+ *	             buffer is full: GetData fails with 8
  *	trace-cost=NS what each launch takes longer while kernels are recorded
  *	no-numbers   launches have none
- *	pc-late      samples come with Disable only
  *
  * libcupti.so.12 in the folder `old` is the same without the functions that
  * sonde can do without.

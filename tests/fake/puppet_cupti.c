@@ -377,6 +377,8 @@ static void put_resource(const struct puppet_event *event)
 	}
 	if (callbacks[CUPTI_DOMAIN_RESOURCE][cbid] && callback)
 		callback(callback_user, CUPTI_DOMAIN_RESOURCE, cbid, &resource);
+	if (cbid == CUPTI_CONTEXT_DESTROY && event->what == PUPPET_CONTEXT)
+		puppet_sampled_gone(event->context);
 }
 
 static void listen(const struct puppet_event *event)

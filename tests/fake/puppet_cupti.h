@@ -17,7 +17,10 @@ enum {
 /* The word `name` of PUPPET_CUPTI: its number, 1 if it has none, 0 if it is not there. */
 uint32_t puppet_word(const char *name);
 
-/* puppet_samples.c: a kernel ran in the context while sampling was on. */
+/* puppet_samples.c */
 /* Be busy so long, or sleep. */
 void puppet_wait_ns(long ns);
+/* A kernel ran in the context. */
 void puppet_sampled(void *context, const char *function);
+/* The context is no more. */
+void puppet_sampled_gone(void *context);

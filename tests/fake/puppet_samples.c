@@ -3,7 +3,9 @@
  *
  * Each kernel gives SAMPLES samples at two offsets, for two reasons each. As
  * seen on a card, all PCs of a function share one name, which is CUPTI's: who
- * frees it makes glibc abort.
+ * frees it makes glibc abort. Samples come when CUPTI's thread has decoded them, each
+ * 100 ms. A second context of a card can't be sampled beside the first. There is no
+ * Disable: on a card it hangs where another thread launches.
  */
 #include "fake/puppet_cupti.h"
 
@@ -24,9 +26,10 @@ struct sampled {
 	uint32_t period;
 	uint64_t room; /* samples until the hardware buffer is full; "pc-full" */
 	bool full;
+	int64_t decoded; /* in which tick */
 	struct {
 		char *name;
-		uint32_t kernels; /* since the last drain */
+		uint32_t fresh, kernels; /* not yet decoded; since the last drain */
 	} functions[FUNCTIONS];
 };
 
@@ -40,6 +43,12 @@ static struct sampled *find(const void *context)
 			return &all[i];
 	}
 	return NULL;
+}
+
+/* Contexts begin with their id and that of their card. */
+static uint32_t device_of(const void *context)
+{
+	return ((const uint32_t *)context)[1];
 }
 
 void puppet_wait_ns(long ns)
@@ -58,23 +67,31 @@ void puppet_wait_ns(long ns)
 	} while ((now.tv_sec - from.tv_sec) * 1000000000 + now.tv_nsec - from.tv_nsec < ns);
 }
 
-/* "pc-flood=N": N times as many at 2^20 cycles, half as many with each step more. */
-static uint32_t factor(const struct sampled *in)
+/* What was sampled in an earlier tick is decoded. */
+static void decode(struct sampled *in)
 {
-	uint32_t flood = puppet_word("pc-flood");
-	uint32_t steps = in->period > 20 ? in->period - 20 : 0;
+	struct timespec now;
+	int64_t tick;
 
-	return flood >> steps ? flood >> steps : 1;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	tick = now.tv_sec * 10 + now.tv_nsec / 100000000;
+	if (tick == in->decoded)
+		return;
+	in->decoded = tick;
+	for (int i = 0; i < FUNCTIONS; i++) {
+		in->functions[i].kernels += in->functions[i].fresh;
+		in->functions[i].fresh = 0;
+	}
 }
 
 void puppet_sampled(void *context, const char *function)
 {
 	struct sampled *in;
 
-	long ns = puppet_word("pc-cost");
-
 	pthread_mutex_lock(&lock);
 	in = context ? find(context) : NULL;
+	if (in)
+		decode(in);
 	for (int i = 0; in && in->configured && i < FUNCTIONS; i++) {
 		if (!in->functions[i].name)
 			in->functions[i].name = strdup(function);
@@ -82,13 +99,10 @@ void puppet_sampled(void *context, const char *function)
 			continue;
 		in->full = in->full || (puppet_word("pc-full") && in->room < SAMPLES);
 		in->room -= SAMPLES;
-		in->functions[i].kernels += !in->full;
+		in->functions[i].fresh += !in->full;
 		break;
 	}
 	pthread_mutex_unlock(&lock);
-	/* Sampling makes launches slower. */
-	if (in && in->configured)
-		puppet_wait_ns(ns);
 }
 
 /* What was sampled into `data`, as far as there is room. */
@@ -112,11 +126,11 @@ static void fill(struct sampled *in, struct cupti_pc_data *data)
 			pc->function = in->functions[i].name;
 			pc->stall_count = REASONS;
 			pc->stalls[0].reason = reason_indices[0];
-			pc->stalls[0].samples = kernels * (k ? 1 : 4) * factor(in);
+			pc->stalls[0].samples = kernels * (k ? 1 : 4);
 			pc->stalls[1].reason = reason_indices[1];
-			pc->stalls[1].samples = kernels * (k ? 2 : 3) * factor(in);
+			pc->stalls[1].samples = kernels * (k ? 2 : 3);
 		}
-		data->total += (uint64_t)kernels * SAMPLES * factor(in);
+		data->total += (uint64_t)kernels * SAMPLES;
 		in->functions[i].kernels = 0;
 	}
 }
@@ -130,25 +144,24 @@ uint32_t cuptiPCSamplingEnable(struct cupti_pc_params *params)
 		return result;
 	if (!in || !params->context || params->size != offsetof(struct cupti_pc_params, u))
 		return RESULT_INVALID_PARAMETER;
+	for (int i = 0; i < CONTEXTS; i++) {
+		if (all[i].context && device_of(all[i].context) == device_of(params->context))
+			return RESULT_INVALID_PARAMETER;
+	}
 	in->context = params->context;
-	in->room = (uint64_t)puppet_word("pc-full") << (in->period > 20 ? in->period - 20 : 0);
-	in->full = false;
 	return 0;
 }
 
-uint32_t cuptiPCSamplingDisable(struct cupti_pc_params *params)
+/* With its context it goes. */
+void puppet_sampled_gone(void *context)
 {
-	struct sampled *in = find(params->context);
+	struct sampled *in;
 
-	if (!in || !params->context)
-		return RESULT_INVALID_PARAMETER;
 	pthread_mutex_lock(&lock);
-	if (in->configured)
-		fill(in, in->configured);
-	in->context = NULL;
-	in->configured = NULL;
+	in = context ? find(context) : NULL;
+	if (in)
+		*in = (struct sampled){ 0 };
 	pthread_mutex_unlock(&lock);
-	return 0;
 }
 
 uint32_t cuptiPCSamplingGetNumStallReasons(struct cupti_pc_params *params)
@@ -199,10 +212,8 @@ uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
 	if (!in || !params->context || params->u.data == in->configured)
 		return RESULT_INVALID_PARAMETER;
 	pthread_mutex_lock(&lock);
-	if (puppet_word("pc-late"))
-		((struct cupti_pc_data *)params->u.data)->count = 0;
-	else
-		fill(in, params->u.data);
+	decode(in);
+	fill(in, params->u.data);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }

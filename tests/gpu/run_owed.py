@@ -41,12 +41,10 @@ def sampling(path):
     report = load(path)
     told = report["overhead"].get("pc_sampling", [])
     print("  %s" % told)
-    check(told, "how long it was on is told")
+    check(told, "how long samples were taken is told")
     for row in told:
-        share = row["covered_ns"] / row["span_ns"] if row["span_ns"] else 0
-        cost = row.get("cost_permille")
-        check(cost is None or cost <= 30 or share < 0.97, "on %.0f %% of the time, cost %s per mille" %
-              (100 * share, cost))
+        check(0 < row["covered_ns"] <= row["span_ns"], "taken for %.2f s of %.2f s" %
+              (row["covered_ns"] / 1e9, row["span_ns"] / 1e9))
 
 
 def calibrate(path):
