@@ -24,10 +24,6 @@ static const uint64_t RING_SLOTS = 1 << 18;
 /* Of 20 ms, at the end, for processes that go on. */
 enum { LAST_TICKS = 15 };
 
-struct told_tool {
-	char name[sizeof((struct segment){ 0 }.other_tool)];
-};
-
 struct complaint {
 	char line[256];
 };
@@ -39,7 +35,6 @@ struct spool {
 	struct segment layout; /* of every segment but its index */
 	struct spooled *live[SEGMENT_COUNT_MAX];
 	VEC(struct complaint) complaints;
-	VEC(struct told_tool) tools;
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
 	uint64_t begun; /* processes */
@@ -165,7 +160,6 @@ void spool_close(struct spool *spool)
 	if (spool->fd >= 0)
 		close(spool->fd);
 	VEC_DONE(&spool->complaints);
-	VEC_DONE(&spool->tools);
 	free(spool);
 }
 
@@ -278,14 +272,13 @@ static void complain(struct spool *spool, const struct spooled *p, const char *f
 }
 
 /* The tool and the programs that it starts are many processes: one line for all. */
-static bool is_told(struct spool *spool, const char *tool)
+static bool is_told(const struct spool *spool, const char *tool)
 {
-	for (size_t i = 0; i < spool->tools.count; i++) {
-		if (!strcmp(spool->tools.at[i].name, tool))
-			return true;
-	}
-	snprintf(VEC_ADD(&spool->tools)->name, sizeof(spool->tools.at->name), "%s", tool);
-	return false;
+	bool is = false;
+
+	for (size_t i = 0; i < spool->complaints.count && !is; i++)
+		is = strstr(spool->complaints.at[i].line, tool);
+	return is;
 }
 
 /* Why the process recorded less, once. */
