@@ -1,7 +1,7 @@
 #!/bin/bash
 # What `sonde run` records is true: programs with known faults, beside a Kineto
-# trace of the same job, with other tools at CUPTI, with kills. On two cards also
-# a torchrun job. About 200 s on one H200, 40 s more on two.
+# trace of the same job, with CUPTI in the program's own use, with KILLS (20) kills.
+# On two cards also a torchrun job. About 170 s on one H200, 40 s more on two.
 #
 #   SONDE=build/portable/sonde tests/gpu/run_truth.sh
 #
@@ -14,6 +14,7 @@ sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=${OUT:-$work}
+kills=${KILLS:-20}
 for p in launch cases pipeline; do
 	nvcc -O3 -lineinfo -arch=sm_90 -o "$work/$p" "$programs/$p.cu" || exit 1
 done
@@ -68,27 +69,16 @@ if [[ $cupti12 ]]; then
 	[[ $n == 20001 ]]
 	claim $? "CUPTI 12.8: every launch"
 fi
-./launch 2000 >/dev/null
-ncu --clock-control none --launch-count 2 ./launch 100 >ncu0.log 2>&1
-alone=$?
-run -o ncu.sonde -- ncu --clock-control none --launch-count 2 ./launch 100 >ncu.log 2>&1
-with=$?
-[[ $alone == "$with" && $(grep -c 'gpu__time\|Duration' ncu0.log) == $(grep -c 'gpu__time\|Duration' ncu.log) ]]
-claim $? "under ncu: ends as without us ($alone, $with)"
-tail -n 3 ncu.log
-run -o san.sonde -- compute-sanitizer ./launch 100 >san.log 2>&1
-claim $? "under compute-sanitizer: it ends well"
-grep 'sonde run:' san.log
 
 echo "== kills"
 unreadable=0
-for i in 1 2 3 4 5 6 7 8 9 10; do
+for ((i = 1; i <= kills / 2; i++)); do
 	run -o kill$i.sonde -- ./launch 400000 >/dev/null 2>&1 &
 	sleep "0.$((RANDOM % 9))"; sleep 0.3
 	pkill -9 -x launch; wait $!
 	"$sonde" report --json kill$i.sonde >/dev/null 2>&1 || unreadable=$((unreadable + 1))
 done
-for i in 11 12 13 14 15 16 17 18 19 20; do
+for ((i = kills / 2 + 1; i <= kills; i++)); do
 	"$sonde" run --no-report -o kill$i.sonde -- ./launch 200000 >alive$i 2>/dev/null &
 	pid=$!
 	sleep "0.$((RANDOM % 9))"; sleep 0.4
@@ -100,14 +90,7 @@ for i in 11 12 13 14 15 16 17 18 19 20; do
 		{ unreadable=$((unreadable + 1)); echo "kill $i: $(cat kill.err)"; }
 done
 echo "unreadable: $unreadable; left in /dev/shm: $(ls /dev/shm | grep -c sonde); others: $(ls | grep -v 'sonde\|alive\|json\|rows\|log\|err\|own\|launch$\|cases$\|pipeline$\|pickle\|txt' | tr '\n' ' ')"
-claim $unreadable "20 kills: profiles readable, targets unharmed"
-
-echo "== highest rate"
-run -o rate.sonde -- ./launch 3000000 2>rate.err
-n=$(one rate.sonde 'select count(*) from kernel')
-"$sonde" report --json rate.sonde | python3 -c 'import json, sys; l = json.load(sys.stdin)["loss"]; print(l)'
-echo "kernels $n of 3000001, $(stat -c %s rate.sonde) bytes"
-cat rate.err
+claim $unreadable "$kills kills: profiles readable, targets unharmed"
 
 if (($(nvidia-smi -L | wc -l) > 1)); then
 	echo "== torchrun on two cards"
