@@ -2,6 +2,7 @@
  * Programs for run_owed.sh, each of which says what it did:
  *
  *	owed leaks STEPS        an event, a graph and an executable graph left in each step
+ *	owed events N           so many made, recorded and destroyed: what each takes
  *	owed graphs N           a graph of 20 kernels, launched N times
  *	owed threads T SECONDS  T threads, each with a stream, launch as fast as they can
  *	owed reset N            the device is reset N times, between launches
@@ -114,6 +115,25 @@ static void graphs(int count)
 	CHECK(cudaGraphDestroy(graph));
 }
 
+/* Calls that call sonde back. */
+static void events(int count)
+{
+	cudaStream_t stream;
+
+	CHECK(cudaFree(0));
+	CHECK(cudaStreamCreate(&stream));
+	auto begin = std::chrono::steady_clock::now();
+	for (int i = 0; i < count; i++) {
+		cudaEvent_t event;
+
+		CHECK(cudaEventCreate(&event));
+		CHECK(cudaEventRecord(event, stream));
+		CHECK(cudaEventDestroy(event));
+	}
+	std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - begin;
+	printf("%d events %.3f us each\n", count, us.count() / count);
+}
+
 static void work(double seconds)
 {
 	auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
@@ -163,6 +183,8 @@ int main(int argc, char **argv)
 		graphs(number);
 	else if (!strcmp(what, "threads"))
 		threads(number, argc > 3 ? atof(argv[3]) : 60);
+	else if (!strcmp(what, "events"))
+		events(number);
 	else if (!strcmp(what, "reset"))
 		reset(number);
 	else

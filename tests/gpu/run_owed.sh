@@ -174,6 +174,19 @@ if time_for 20 "what recording costs, by quiet windows"; then
 	"$sonde" report --json quiet.sonde >quiet.json
 	check calibrate quiet.json
 	claim $? "--calibrate: told, or why not"
+	run --calibrate -o several.sonde -- "${several[@]}" >several.out 2>&1
+	claim $? "--calibrate while several threads launch: it ends"
+	run --delay 1 --duration 2 -o window.sonde -- "${several[@]}" >window.out 2>&1
+	claim $? "recording begins and ends while several threads launch: it ends"
+	echo "  kernels $(one window.sonde 'select count(*) from kernel'), launched $(made window.out)"
+fi
+
+if [[ ! $dry ]] && time_for 10 "cost of events made and destroyed"; then
+	for count in 10000 100000; do
+		./owed events $count
+		run --no-system --no-threads -t cuda -o events.sonde -- ./owed events $count 2>/dev/null
+		run --no-system --no-threads -o events.sonde -- ./owed events $count 2>/dev/null
+	done
 fi
 
 if time_for 80 "several threads at the highest rate"; then
