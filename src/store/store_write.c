@@ -27,6 +27,9 @@
  * twice the memory. */
 static const size_t DETAIL_BYTES_MAX = 8u << 20;
 static const int64_t TAIL_INTERVAL_NS = 1000000000;
+/* The first time: an import that is killed at once has left something, too, and not
+ * much is in memory that early. */
+static const int64_t FIRST_TAIL_NS = 1000000000 / 32;
 static const uint32_t CLOCK_EVERY = 4096; /* events between looks at the clock */
 
 static int begin(struct writer *writer, struct err *err)
@@ -486,5 +489,7 @@ const struct sink_ops writer_ops = {
 void writer_start(struct writer *writer)
 {
 	writer->events_to_clock = CLOCK_EVERY;
-	writer->next_tail_ns = clock_steady_ns() + TAIL_INTERVAL_NS;
+	/* A recording's caller flushes by its own clock. */
+	writer->next_tail_ns =
+		clock_steady_ns() + (writer->recording ? TAIL_INTERVAL_NS : FIRST_TAIL_NS);
 }
