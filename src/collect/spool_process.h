@@ -39,12 +39,12 @@ struct spooled_object {
 /* Launches of a context, by number: spool_quiet.c. */
 struct grid_run {
 	int64_t from, to;
+	int64_t first_ns; /* the earliest begin of its kernels */
 };
 
 struct context_grids {
 	uint32_t context;
 	VEC(struct grid_run) runs; /* in order, apart */
-	int64_t first_ns, last_ns; /* a kernel's begin */
 };
 
 /* When PC samples were taken: spool_pc.c. */
@@ -103,7 +103,8 @@ struct spooled {
 	struct pc_windows pc;
 	bool calibrates;
 	VEC(struct context_grids) grids;
-	int64_t stuck_ns; /* since when the slot at `tail` is unfinished; 0: it isn't */
+	char quiet_why[128]; /* what recording costs can't be told */
+	int64_t stuck_ns;    /* since when the slot at `tail` is unfinished; 0: it isn't */
 	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
 	uint64_t told_dropped; /* loss that the session has already */

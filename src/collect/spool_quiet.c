@@ -7,8 +7,9 @@
  * the time between two windows are what it takes with us. Each window is compared with
  * the ones beside it; the median and the quartiles of those differences are told.
  *
- * Holes that are not as many as windows say that something else is missing, or that
- * the numbers are not what they are taken for: then nothing is told.
+ * Records that were lost make holes, too. So a run of numbers goes by time to the
+ * window that it was launched in, all runs of a window count as one, and a window of
+ * which no launch is known says nothing of the holes beside it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,42 +52,46 @@ static size_t runs_before(const struct context_grids *grids, int64_t number)
 	return low;
 }
 
-static void insert(struct context_grids *grids, int64_t number)
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void insert(struct context_grids *grids, int64_t number, int64_t start_ns)
 {
 	size_t at = runs_before(grids, number);
-	struct grid_run *runs = grids->runs.at;
+	struct grid_run *runs = grids->runs.at, *before = at ? &runs[at - 1] : NULL;
 	bool joins = at < grids->runs.count && runs[at].from == number + 1;
 
-	if (at && runs[at - 1].to >= number)
-		return;
-	if (at && runs[at - 1].to == number - 1) {
-		runs[at - 1].to = joins ? runs[at].to : number;
+	if (before && before->to >= number - 1) {
+		before->first_ns = least(before->first_ns, start_ns);
+		if (before->to >= number)
+			return;
+		before->to = number;
 		if (!joins)
 			return;
+		before->to = runs[at].to;
+		before->first_ns = least(before->first_ns, runs[at].first_ns);
 		memmove(&runs[at], &runs[at + 1], (grids->runs.count - at - 1) * sizeof(*runs));
 		grids->runs.count--;
 	} else if (joins) {
 		runs[at].from = number;
+		runs[at].first_ns = least(runs[at].first_ns, start_ns);
 	} else if (grids->runs.count < RUNS_MAX) {
 		(void)VEC_ADD(&grids->runs);
 		runs = grids->runs.at;
 		memmove(&runs[at + 1], &runs[at], (grids->runs.count - 1 - at) * sizeof(*runs));
-		runs[at] = (struct grid_run){ number, number };
+		runs[at] = (struct grid_run){ number, number, start_ns };
 	}
 }
 
 void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel)
 {
 	struct context_grids *grids = p->calibrates ? grids_of(p, kernel->context) : NULL;
-	int64_t start_ns = spooled_time(p, kernel->start);
 
 	if (!grids || kernel->grid_id <= 0 || kernel->graph_node || kernel->grid_id == INT64_MAX)
 		return;
-	insert(grids, kernel->grid_id);
-	if (!grids->first_ns || start_ns < grids->first_ns)
-		grids->first_ns = start_ns;
-	if (start_ns > grids->last_ns)
-		grids->last_ns = start_ns;
+	insert(grids, kernel->grid_id, spooled_time(p, kernel->start));
 }
 
 /* Of the context that launches most. */
@@ -121,18 +126,51 @@ struct costs {
 	int64_t launches;   /* from the first to the last window */
 };
 
+/* The last window that began by then; `count`: none. */
+static size_t window_at(const struct open_gate *open, size_t count, int64_t ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (open[middle].from_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : count;
+}
+
+/* What was launched in each window; from 0: not known. A kernel starts after its
+ * launch, later by its queue at most, which is short beside a window. */
+static struct grid_run *runs_of_windows(const struct spooled *p, const struct context_grids *grids)
+{
+	size_t count = p->gates.count;
+	struct grid_run *windows = mem_zero((count + 1) * sizeof(*windows));
+
+	for (size_t i = 0; i < grids->runs.count; i++) {
+		const struct grid_run *run = &grids->runs.at[i];
+		struct grid_run *window = &windows[window_at(p->gates.at, count, run->first_ns)];
+
+		window->from = window->from ? least(window->from, run->from) : run->from;
+		window->to = run->to > window->to ? run->to : window->to;
+	}
+	return windows;
+}
+
 /* `open` windows of recording, the hole behind each of them but the last. */
-static void compare(const struct context_grids *grids, const struct open_gate *open, size_t count,
+static void compare(const struct grid_run *runs, const struct open_gate *open, size_t count,
 		    struct costs *costs)
 {
-	const struct grid_run *runs = grids->runs.at;
-
 	costs->launches = runs[count - 1].to - runs[0].from + 1;
 	for (size_t i = 0; i + 1 < count; i++) {
 		int64_t hole = runs[i + 1].from - runs[i].to - 1;
 		int64_t with = 0, with_ns = 0;
 		double quiet, traced;
 
+		if (!runs[i].from || !runs[i + 1].from)
+			continue;
 		/* The first and the last run begin and end where the program does. */
 		for (size_t k = i; k <= i + 1; k++) {
 			if (k == 0 || k + 1 == count)
@@ -167,31 +205,48 @@ static void tell(struct spooled *p, struct costs *costs)
 		    (struct str){ text, (size_t)len });
 }
 
+static const char *too_few(struct spooled *p, const struct grid_run *runs, size_t windows,
+			   size_t compared)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < windows; i++)
+		known += runs[i].from != 0;
+	snprintf(p->quiet_why, sizeof(p->quiet_why),
+		 "%zu of %zu windows had launches, and %zu pauses between them enough to be "
+		 "compared; it takes %d",
+		 known, windows, compared, WINDOWS_LEAST);
+	return p->quiet_why;
+}
+
 const char *spooled_quiet_summary(struct spooled *p)
 {
 	const struct context_grids *grids = most_of(p);
 	size_t from = 0, to = p->gates.count;
 	struct costs costs = { 0 };
+	struct grid_run *runs;
 	const char *why = NULL;
 
 	if (!grids || !grids->runs.count)
 		return "the launches have no numbers";
+	runs = runs_of_windows(p, grids);
 	/* Before the first kernel and after the last there is nothing to compare. */
-	while (from < to && p->gates.at[from].to_ns < grids->first_ns)
+	while (from < to && !runs[from].from)
 		from++;
-	while (to > from && p->gates.at[to - 1].from_ns > grids->last_ns)
+	while (to > from && !runs[to - 1].from)
 		to--;
-	if (to - from < WINDOWS_LEAST + 1)
+	if (to - from < WINDOWS_LEAST + 1) {
+		free(runs);
 		return "too few windows: the program is too short";
-	if (grids->runs.count != to - from)
-		return "windows without launches, or launches that were lost";
+	}
 	costs.ns = mem_zero((to - from) * sizeof(*costs.ns));
 	costs.share = mem_zero((to - from) * sizeof(*costs.share));
-	compare(grids, &p->gates.at[from], to - from, &costs);
+	compare(&runs[from], &p->gates.at[from], to - from, &costs);
 	if (costs.count < WINDOWS_LEAST)
-		why = "too few launches";
+		why = too_few(p, &runs[from], to - from, costs.count);
 	else
 		tell(p, &costs);
+	free(runs);
 	free(costs.ns);
 	free(costs.share);
 	return why;
