@@ -50,12 +50,87 @@ static uint32_t text_z(struct segment *segment, const char *text)
 	return text ? text_intern(segment, text, strnlen(text, TEXT_MAX - 1)) : 0;
 }
 
-static uint32_t message_of(struct segment *segment, const struct nvtx_event *event)
+static size_t number_len(const char *at, size_t len)
+{
+	size_t digits = 0;
+
+	while (digits < len && at[digits] >= '0' && at[digits] <= '9')
+		digits++;
+	return digits;
+}
+
+/* One that is cut off is one, too. */
+static size_t list_len(const char *at, size_t len)
+{
+	size_t open = 0;
+
+	if (!len || at[0] != '[')
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		open += at[i] == '[';
+		open -= at[i] == ']';
+		if (!open)
+			return i + 1;
+	}
+	return len;
+}
+
+/* The length of ", seq = 12" and the like at `at`; 0: it is none. */
+static size_t added_len(const char *at, size_t len)
+{
+	static const struct {
+		char word[20];
+		bool is_list;
+	} added[] = { { ", seq = ", false },
+		      { ", op_id = ", false },
+		      { ", sizes = ", true },
+		      { ", input_op_ids = ", true } };
+
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
+		size_t word = strlen(added[i].word), value;
+
+		if (len < word || memcmp(at, added[i].word, word) != 0)
+			continue;
+		value = (added[i].is_list ? list_len : number_len)(at + word, len - word);
+		return value ? word + value : 0;
+	}
+	return 0;
+}
+
+/* Of "aten::mul, seq = 0, op_id = 7" the first 9: PyTorch gives each call a name of its
+ * own, and as many texts would fill the segment. Text behind what it adds is the name's. */
+static size_t operator_len(const char *text, size_t len)
+{
+	size_t cut = len;
+
+	for (size_t at = 0; at < len;) {
+		size_t added = text[at] == ',' ? added_len(text + at, len - at) : 0;
+
+		if (!added)
+			cut = len;
+		else if (cut == len)
+			cut = at;
+		at += added ? added : 1;
+	}
+	return cut ? cut : len;
+}
+
+static uint32_t char_text(struct segment *segment, const char *text, enum slot_kind kind)
+{
+	size_t len = text ? strnlen(text, TEXT_MAX - 1) : 0;
+
+	if (kind == SLOT_PUSH && inject_state->trace >> TRACE_TORCH_OPS & 1)
+		len = operator_len(text, len);
+	return text ? text_intern(segment, text, len) : 0;
+}
+
+static uint32_t message_of(struct segment *segment, const struct nvtx_event *event,
+			   enum slot_kind kind)
 {
 	if (!event || event->size < sizeof(*event))
 		return 0;
 	if (event->message_type == MESSAGE_CHAR)
-		return text_z(segment, event->message.ascii);
+		return char_text(segment, event->message.ascii, kind);
 	if (event->message_type == MESSAGE_REGISTERED)
 		return (uint32_t)(uintptr_t)event->message.other;
 	if (event->message_type == MESSAGE_WCHAR && event->message.other)
@@ -110,7 +185,8 @@ static void event_put(enum slot_kind kind, const void *domain, const struct nvtx
 
 	if (!hook.segment)
 		return;
-	message = plain ? text_z(hook.segment, plain) : message_of(hook.segment, event);
+	message = plain ? char_text(hook.segment, plain, kind)
+			: message_of(hook.segment, event, kind);
 	put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event ? event->category : 0,
 	    value);
 	if (inject_state->range[0])

@@ -140,6 +140,8 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_text(out, ",api-all");
 	if (args->graph && !strcmp(args->graph, "graph"))
 		buf_text(out, ",graph");
+	if (args->torch_ops)
+		buf_text(out, ",torch-ops");
 	if (args->pc && !strcmp(args->pc, "on"))
 		buf_text(out, ",pc");
 	if (args->pc_period)

@@ -67,12 +67,14 @@ enum segment_reason {
 	SEGMENT_REASON_DEVICE,         /* the device does not support it */
 };
 
-/* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. */
+/* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. torch-ops: NVTX ranges
+ * have names without what PyTorch adds to each call's. */
 #define TRACE_LIST(X)                                                                          \
 	X(TRACE_CUDA, "cuda")       /* kernels, copies, sets, the calls that matter */         \
 	X(TRACE_KERNEL, "kernel")   /* kernels alone */                                        \
 	X(TRACE_API_ALL, "api-all") /* all runtime and driver calls */                         \
 	X(TRACE_NVTX, "nvtx")                                                                  \
+	X(TRACE_TORCH_OPS, "torch-ops")                                                        \
 	X(TRACE_MEMORY, "memory")   /* allocations, pools */                                   \
 	X(TRACE_SYNC, "sync")       /* synchronisation records, CUDA events */                 \
 	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */              \

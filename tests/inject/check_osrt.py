@@ -317,8 +317,25 @@ def torch_ops():
         at.close()
 
 
+def torch_names():
+    """Operators of PyTorch are called by their name: each call has its range, all of them one text."""
+    at = Place()
+    try:
+        at.sonde(host("nvtx_ops"), "--torch-ops")
+        names = {row["name"]: row["n"] for row in at.rows("select name, count(*) n from range group by name")}
+        expect(names == dict.fromkeys(("load, decode", "aten::mul", "aten::empty"), 10000), "%s" % names)
+        texts = at.number("select count(*) from string where text like 'aten::%'")
+        expect(texts == 2, "%d texts" % texts)
+        at.sonde(host("nvtx_ops"))
+        expect(at.number("select count(distinct name) from range") == 20001, "names as they are")
+        at.clean()
+    finally:
+        at.close()
+
+
 CASES = {
     "torch_ops": torch_ops,
+    "torch_names": torch_names,
     "states": states,
     "switches": switches,
     "python": python,

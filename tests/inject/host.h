@@ -44,6 +44,7 @@
 	X(long_texts)     \
 	X(wait)           \
 	X(nvtx)           \
+	X(nvtx_ops)       \
 	X(profiler)       \
 	X(memory)         \
 	X(leaks)          \

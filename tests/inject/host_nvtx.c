@@ -3,6 +3,7 @@
  * a puppet of what it does (tests/inject/nvtx_puppet.h).
  */
 #include <pthread.h>
+#include <stdio.h>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -62,6 +63,27 @@ int host_nvtx(void)
 	nvtxMarkA("here");
 	nvtxNameOsThreadA(0, "not a thread");
 	(void)nvtxRangePushA("never popped");
+	say("launches 0\n");
+	return 0;
+}
+
+/* As PyTorch's emit_nvtx: a name for each call, and the program's own among them. */
+int host_nvtx_ops(void)
+{
+	enum { CALLS = 10000 };
+	char name[64];
+
+	for (int i = 0; i < CALLS; i++) {
+		range_push("load, decode");
+		snprintf(name, sizeof(name), "aten::mul, seq = %d, op_id = %d", i / 2, i + 1);
+		range_push(name);
+		snprintf(name, sizeof(name), "aten::empty, op_id = %d, sizes = [[], [%d, 2]]",
+			 i + 2, i);
+		range_push(name);
+		range_pop();
+		range_pop();
+		range_pop();
+	}
 	say("launches 0\n");
 	return 0;
 }
