@@ -14,12 +14,15 @@
 #include "cmd/run_name.h"
 #include "cmd/run_status.h"
 #include "cmd/run_system.h"
+#include "collect/below.h"
 #include "collect/launch.h"
 #include "collect/spool.h"
 #include "collect/threads.h"
 #include "store/store.h"
 #include "wire/other_tools.h"
 #include "wire/segment.h"
+
+#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 
 enum { RUN_ENV_MAX = 8 };
 /* Odd, so that it does not keep step with timers. */
@@ -173,6 +176,7 @@ struct run {
 	struct launch *launch;
 	struct run_system *system;
 	struct threads *threads;
+	struct below *ncu;
 	struct run_status live;
 	const char *path;
 	int64_t start_ns;
@@ -236,6 +240,7 @@ static int record(struct run *run, struct err *err)
 		keep_time(run, news.interrupted);
 		alternate(run);
 		run_status_tick(&run->live, run->spool, run->path);
+		below_look(run->ncu);
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
 			ret = run_system_tick(run->system, err);
@@ -305,6 +310,11 @@ static void tell(const struct run *run, const char *path)
 	if (status.unserved_host)
 		fprintf(stderr, "sonde run: calls of the system of %u processes found no room\n",
 			status.unserved_host);
+	if (below_found(run->ncu))
+		fprintf(stderr,
+			"sonde run: ncu was started by the command: with %s set it may refuse to "
+			"work; call it as `env -u %s ncu`, or run it under sonde directly\n",
+			CUDA_INJECTION, CUDA_INJECTION);
 	if (other_tool(run->args->command.at[0]))
 		fprintf(stderr,
 			"sonde run: %s profiles the program itself: its GPU activity is not "
@@ -353,8 +363,7 @@ static bool is_taken(const char *variable)
 static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_MAX],
 		       struct err *err)
 {
-	static const char *const injections[] = { "CUDA_INJECTION64_PATH",
-						  "NVTX_INJECTION64_PATH" };
+	static const char *const injections[] = { CUDA_INJECTION, "NVTX_INJECTION64_PATH" };
 	char library[PATH_MAX];
 	size_t at = 1; /* [0] is the spool's path */
 	int ret = find_library(args, library, err);
@@ -442,6 +451,7 @@ static int run_run(const void *arguments, struct err *err)
 		return run.status ? run.status : FAILED_BEFORE;
 	}
 	watch_threads(&run);
+	run.ncu = below_new("", launch_pid(run.launch), "ncu", CUDA_INJECTION);
 	run.path = path;
 	run_status_start(&run.live, run.args->status);
 	ret = record(&run, &own);
@@ -452,6 +462,7 @@ static int run_run(const void *arguments, struct err *err)
 	store_close(run.store);
 	tell(&run, path);
 	threads_free(run.threads);
+	below_free(run.ncu);
 	if (ret >= 0 && !run.args->no_report)
 		ret = show(&run, path, &own);
 	if (ret < 0)

@@ -406,6 +406,32 @@ def beside(name, direct):
     return check
 
 
+def refusing_tool():
+    """ncu does not work beside an injection library: said where the command starts it with ours, else not."""
+    at = Place()
+    try:
+        folder = os.path.join(at.top, "bin")
+        os.mkdir(folder)
+        for name, code in (("ncu", 1), ("ncurses", 0)):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write("#!/bin/sh\nsleep 0.5\nexit %d\n" % code)
+            os.chmod(os.path.join(folder, name), 0o755)
+        at.env["PATH"] = folder + ":" + at.env["PATH"]
+        without = "env -u CUDA_INJECTION64_PATH -u NVTX_INJECTION64_PATH "
+        for script, said in (("ncu; exit $?", True), ("(sh -c 'ncu; exit $?'); exit $?", True), ("exec ncu", True),
+                             (without + "ncu; exit $?", False), ("ncurses", False), ("sleep 0.3", False)):
+            argv = ["sh", "-c", script]
+            alone, under = at.run(argv), at.sonde(argv)
+            expect(alone.returncode == under.returncode, "%s: status %d" % (script, under.returncode))
+            lines = [line for line in under.stderr.decode().splitlines() if "env -u CUDA_INJECTION64_PATH ncu" in line]
+            expect(len(lines) == said, "%s: said: %s" % (script, under.stderr))
+        direct = at.sonde(["ncu"])
+        expect(b"started by the command" not in direct.stderr and direct.returncode == 1, "%r" % direct.stderr)
+        at.clean()
+    finally:
+        at.close()
+
+
 def tool_itself():
     """The tool and what it starts use CUDA: neither is recorded, one line for both."""
     at = Place()
@@ -675,6 +701,7 @@ CASES = {
     "tool_sanitizer_direct": beside("compute-sanitizer", True),
     "tool_gdb": beside("cuda-gdb", False),
     "tool_itself": tool_itself,
+    "tool_refuses": refusing_tool,
     "tool_preloaded": preloaded_tool,
     "tool_by_variable": same(host("one"), NV_NSIGHT_INJECTION_PORT_BASE="49152", exact=False,
                              says=r"another tool is at work there \(NV_NSIGHT_INJECTION_"),

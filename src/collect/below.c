@@ -1,0 +1,185 @@
+/*
+ * below.c - names of descendants, one process a look.
+ *
+ * The last pid that was given out says whether there can be anything new. A process
+ * that is new is looked at in every second look until its name has settled: between
+ * fork and exec it is called as its parent.
+ */
+#include "collect/below.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "wire/other_tools.h"
+
+enum {
+	PROCESSES_MAX = 256,
+	YOUNG_LOOKS = 5,
+	CALM_LOOKS = 25, /* and two for each process */
+	CHILDREN_BYTES = 4096,
+	ENVIRONMENT_BYTES = 1 << 18,
+};
+
+struct below_process {
+	pid_t pid;
+	unsigned int looks;
+	bool is_without; /* the variable */
+};
+
+struct below {
+	const char *tool, *variable;
+	int proc; /* directory */
+	int load; /* loadavg: its last word is the last pid */
+	int64_t last_pid;
+	size_t calm; /* looks since it changed */
+	size_t turn, next;
+	bool found;
+	VEC(struct below_process) processes;
+};
+
+static void add(struct below *below, pid_t pid)
+{
+	for (size_t i = 0; i < below->processes.count; i++) {
+		if (below->processes.at[i].pid == pid)
+			return;
+	}
+	if (below->processes.count < PROCESSES_MAX)
+		*VEC_ADD(&below->processes) = (struct below_process){ .pid = pid };
+}
+
+struct below *below_new(const char *root, pid_t pid, const char *tool, const char *variable)
+{
+	struct below *below = mem_zero(sizeof(*below));
+	char path[PATH_MAX];
+
+	below->tool = tool;
+	below->variable = variable;
+	below->load = -1;
+	snprintf(path, sizeof(path), "%s/proc", root);
+	below->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (below->proc >= 0)
+		below->load = openat(below->proc, "loadavg", O_RDONLY | O_CLOEXEC);
+	add(below, pid);
+	return below;
+}
+
+void below_free(struct below *below)
+{
+	if (!below)
+		return;
+	own_closep(&below->load);
+	own_closep(&below->proc);
+	VEC_DONE(&below->processes);
+	free(below);
+}
+
+bool below_found(const struct below *below)
+{
+	return below && below->found;
+}
+
+/* Up to size - 1 bytes; their number, or -1: it is gone, or not ours to read. */
+static ssize_t read_file(const struct below *below, pid_t pid, const char *name, char *ret,
+			 size_t size)
+{
+	char path[64];
+	ssize_t len = 0, got = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	fd = openat(below->proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	while (got > 0 && (size_t)len + 1 < size) {
+		got = read(fd, ret + len, size - 1 - (size_t)len);
+		len = got < 0 ? -1 : len + got;
+	}
+	close(fd);
+	ret[len > 0 ? len : 0] = 0;
+	return len;
+}
+
+static bool has_news(struct below *below)
+{
+	char text[128];
+	ssize_t len = below->load < 0 ? -1 : pread(below->load, text, sizeof(text), 0);
+	struct str words = { text, len > 0 ? (size_t)len : 0 };
+	int64_t pid = -1;
+
+	words = str_trim(words);
+	while (words.len && !str_to_i64(words, &pid))
+		(void)str_cut(&words, ' ');
+	below->calm = pid < 0 || pid != below->last_pid ? 0 : below->calm + 1;
+	below->last_pid = pid;
+	return below->calm <= CALM_LOOKS + 2 * below->processes.count;
+}
+
+/* An environment that is empty is not there yet: exec gives the name first. */
+static void look_for_variable(struct below *below, struct below_process *process)
+{
+	char *text = mem_zero(ENVIRONMENT_BYTES);
+	ssize_t len = read_file(below, process->pid, "environ", text, ENVIRONMENT_BYTES);
+	size_t name = strlen(below->variable);
+
+	for (char *at = text; len > 0 && at < text + len && !below->found; at += strlen(at) + 1)
+		below->found = !strncmp(at, below->variable, name) && at[name] == '=';
+	process->is_without = len != 0 && !below->found;
+	free(text);
+}
+
+static void look_for_children(struct below *below, pid_t pid)
+{
+	char name[64], text[CHILDREN_BYTES];
+	struct str rest;
+	int64_t child;
+
+	snprintf(name, sizeof(name), "task/%d/children", (int)pid);
+	if (read_file(below, pid, name, text, sizeof(text)) <= 0)
+		return;
+	rest = str_of(text);
+	while (rest.len) {
+		if (str_to_i64(str_cut(&rest, ' '), &child) && child > 0 && child <= INT_MAX)
+			add(below, (pid_t)child);
+	}
+}
+
+static size_t choose(struct below *below)
+{
+	size_t count = below->processes.count;
+
+	if (below->turn++ % 2) {
+		for (size_t i = count; i-- > 0;) {
+			if (below->processes.at[i].looks < YOUNG_LOOKS)
+				return i;
+		}
+	}
+	below->next = below->next + 1 < count ? below->next + 1 : 0;
+	return below->next;
+}
+
+void below_look(struct below *below)
+{
+	struct below_process *process;
+	char name[32];
+	ssize_t len;
+
+	if (!below || below->found || !below->processes.count || !has_news(below))
+		return;
+	process = &below->processes.at[choose(below)];
+	len = read_file(below, process->pid, "comm", name, sizeof(name));
+	if (len <= 0) {
+		*process = below->processes.at[--below->processes.count];
+		return;
+	}
+	process->looks += process->looks < YOUNG_LOOKS;
+	name[strcspn(name, "\n")] = 0;
+	if (!process->is_without && other_tool_is(below->tool, name))
+		look_for_variable(below, process);
+	look_for_children(below, process->pid);
+}
