@@ -47,14 +47,4 @@ def sampling(path):
               (row["covered_ns"] / 1e9, row["span_ns"] / 1e9))
 
 
-def calibrate(path):
-    report = load(path)
-    told = report["overhead"].get("calibration", [])
-    print("  %s" % told)
-    notes = [n for n in report.get("notes", []) if "what recording costs" in json.dumps(n)]
-    check(told or notes, "told, or why not: %s" % notes)
-    for row in told:
-        check(row["launch_ns"]["low"] <= row["launch_ns"]["median"] <= row["launch_ns"]["high"], "in order")
-
-
 run(globals())

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What `sonde run` claims and was shown on puppets only, in one call on a card: leaks
-# with their sites, graphs, resets, calls of the system, torch's operators, threads,
-# other tools beside us, PC sampling while threads launch, --calibrate, several threads at
+# with their sites, graphs, resets, calls of the system, threads, other tools beside
+# us, PC sampling and windows while threads launch, several threads at
 # the highest rate, and what each part of a recording costs.
 #
 #   SONDE=build/portable/sonde tests/gpu/run_owed.sh [SECONDS]   at most so long; 450
@@ -104,19 +104,6 @@ if time_for 20 "calls of the system, threads"; then
 	claim $? "what the thread was at is named in the idle causes"
 fi
 
-if time_for 30 "torch's operators"; then
-	if [[ ! $dry ]] && python3 -c 'import torch' 2>/dev/null; then
-		run --torch-ops -o ops.sonde -- python3 "$here/eager.py" none >ops.out 2>ops.err
-		claim $? "--torch-ops: ends well"
-		n=$(one ops.sonde "select count(*) from range where name like 'aten::mul%'")
-		echo "  ranges of aten::mul: $n of 52000"
-		((n >= 52000))
-		claim $? "--torch-ops: a range for each operator"
-	else
-		skip "torch's operators: no torch"
-	fi
-fi
-
 if time_for 60 "other tools"; then
 	for tool in ncu nsys compute-sanitizer cuda-gdb; do
 		path=$(command -v $tool || ls /opt/nvidia/nsight-compute/*/host/target-linux-x64/$tool 2>/dev/null | tail -1)
@@ -136,6 +123,8 @@ if time_for 60 "other tools"; then
 		timeout 100 "$path" "${with[@]}" "${program[@]}" >alone.log 2>&1
 		alone=$?
 		for way in called "called by a script"; do
+			# What ncu does in a script is in run_ops.sh.
+			[[ $tool$way != ncucalled?* || $dry ]] || continue
 			command=("$path" "${with[@]}" "${program[@]}")
 			[[ $way == called ]] || command=(sh -c '"$@"; exit $?' sh "${command[@]}")
 			run -o tool.sonde -- "${command[@]}" >tool.log 2>&1
@@ -168,12 +157,7 @@ if time_for 40 "PC sampling"; then
 	fi
 fi
 
-if time_for 20 "what recording costs, by quiet windows"; then
-	run --calibrate -o quiet.sonde -- "${steady[@]}" >/dev/null 2>quiet.err
-	cat quiet.err
-	"$sonde" report --json quiet.sonde >quiet.json
-	check calibrate quiet.json
-	claim $? "--calibrate: told, or why not"
+if time_for 20 "windows while several threads launch"; then
 	run --calibrate -o several.sonde -- "${several[@]}" >several.out 2>&1
 	claim $? "--calibrate while several threads launch: it ends"
 	run --delay 1 --duration 2 -o window.sonde -- "${several[@]}" >window.out 2>&1
