@@ -135,6 +135,8 @@ static bool is_setup(const struct idler *idler, const struct open_frame *frame, 
 
 static void give(struct idler *idler, enum idle_cause cause, int64_t ns)
 {
+	if (!ns)
+		return;
 	idler->gap_ns[cause] += ns;
 	idler->gap_causes |= 1u << cause;
 }
@@ -260,13 +262,8 @@ static bool is_upload(const struct timeline *timeline, uint32_t op)
 	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
 }
 
-static void gap_tell(struct idler *idler, enum idle_cause cause, int64_t from, bool upload)
+static void cause_tell(struct idle_fact *idle, int64_t ns, int64_t from, bool upload)
 {
-	struct idle_fact *idle = &idler->out[cause];
-	int64_t ns = idler->gap_ns[cause];
-
-	if (!ns)
-		return;
 	idle->ns += ns;
 	idle->count++;
 	if (upload) {
@@ -279,21 +276,38 @@ static void gap_tell(struct idler *idler, enum idle_cause cause, int64_t from, b
 	}
 }
 
-static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
+/* A gap is the launch's where that is the most of it: the first launch after
+ * something else took its time is late, too, but not slow. */
+static void gap_tell(struct idler *idler, int64_t from, uint32_t op)
 {
 	const struct timeline *timeline = idler->timeline;
-	uint32_t call = timeline->ops.call[op];
 	bool upload = timeline->ops.copies.count && is_upload(timeline, op);
+	int64_t launch_ns = idler->gap_ns[IDLE_LAUNCH_RATE];
+	bool is_launch = launch_ns > 0 && !idler->steady;
 
-	for (; idler->gap_causes; idler->gap_causes &= idler->gap_causes - 1)
-		idler->gap_ns[__builtin_ctz(idler->gap_causes)] = 0;
+	for (uint32_t left = idler->gap_causes; left; left &= left - 1) {
+		int cause = __builtin_ctz(left);
+		int64_t ns = idler->gap_ns[cause];
+
+		cause_tell(&idler->out[cause], ns, from, upload);
+		is_launch &= ns <= launch_ns;
+	}
+	if (is_launch && op_segment(timeline, op)->kind == STORE_kernel)
+		idler->launch_ns[timeline->ops.key[op]] += launch_ns;
+}
+
+static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
+{
+	uint32_t call = idler->timeline->ops.call[op];
+
+	memset(idler->gap_ns, 0, sizeof(idler->gap_ns));
+	idler->gap_causes = 0;
 	if (call >= TL_BEFORE)
 		give(idler, call == TL_BEFORE ? IDLE_DEPENDENCY : IDLE_UNATTRIBUTED,
 		     to - from - pauses_within(&idler->device->pauses, from, to));
 	else
 		launched_gap(idler, from, to, call);
-	for (uint32_t left = idler->gap_causes; left; left &= left - 1)
-		gap_tell(idler, (enum idle_cause)__builtin_ctz(left), from, upload);
+	gap_tell(idler, from, op);
 }
 
 static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
@@ -313,19 +327,6 @@ static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
 	return NULL;
 }
 
-/* A gap is the launch's where that is the most of it: the first launch after
- * something else took its time is late, too, but not slow. */
-static void launch_gap(struct idler *idler, uint32_t op)
-{
-	int64_t ns = idler->gap_ns[IDLE_LAUNCH_RATE];
-
-	for (uint32_t left = idler->gap_causes; left; left &= left - 1)
-		if (idler->gap_ns[__builtin_ctz(left)] > ns)
-			return;
-	if (ns && op_segment(idler->timeline, op)->kind == STORE_kernel)
-		idler->launch_ns[idler->timeline->ops.key[op]] += ns;
-}
-
 static void device_gaps(struct idler *idler)
 {
 	struct timeline *timeline = idler->timeline;
@@ -341,8 +342,6 @@ static void device_gaps(struct idler *idler)
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
 			gap(idler, op_end(ops, last), ops->start[op], op);
-			if (!idler->steady)
-				launch_gap(idler, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns =

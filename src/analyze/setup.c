@@ -96,6 +96,15 @@ static void add(struct setup *setup, uint32_t source, enum setup_kind kind, int6
 	*VEC_ADD(&setup->events) = (struct event){ start, end, source, (uint8_t)kind };
 }
 
+/* Does any call last as long as one that brings a kernel's code? */
+static bool any_long_call(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->calls.count; i++)
+		if (facts->calls.at[i].max_ns >= FIRST_LAUNCH_NS)
+			return true;
+	return false;
+}
+
 static bool any_setup_call(const struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->calls.names.count; i++)
@@ -326,7 +335,8 @@ void setup_facts(struct timeline *timeline, struct facts *facts)
 	timeline->setup_of = mem_zero(timeline->name_count + 1);
 	for (uint32_t i = 0; i < timeline->name_count; i++)
 		timeline->setup_of[i] = (uint8_t)setup_kind_of(session_text(timeline->session, i));
-	first_launches(&setup);
+	if (any_long_call(facts))
+		first_launches(&setup);
 	any_calls = any_setup_call(timeline);
 	for (size_t i = 0; i < timeline->lanes.count; i++)
 		lane_events(&setup, &timeline->lanes.at[i], any_calls);

@@ -397,7 +397,16 @@ static inline void cursor_to(struct cursor *cursor, int64_t time_ns)
 }
 
 /* Device time of all that a call launched. */
-int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call);
+static inline int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call)
+{
+	uint32_t op = timeline->calls.first_op[call];
+	const uint64_t *sum;
+
+	if (op == TL_NONE)
+		return 0;
+	sum = timeline->calls.gpu_ns.count ? map_find(&timeline->calls.gpu_ns, call) : NULL;
+	return sum ? (int64_t)*sum : op_ns(&timeline->ops, op);
+}
 
 /* The parts of analyze_timeline and analyze_host. */
 void device_times(struct timeline *timeline, struct facts *facts);

@@ -291,17 +291,6 @@ static void launched(struct timeline *timeline)
 	}
 }
 
-int64_t call_gpu_ns(const struct timeline *timeline, uint32_t call)
-{
-	uint32_t op = timeline->calls.first_op[call];
-	const uint64_t *sum;
-
-	if (op == TL_NONE)
-		return 0;
-	sum = timeline->calls.gpu_ns.count ? map_find(&timeline->calls.gpu_ns, call) : NULL;
-	return sum ? (int64_t)*sum : op_ns(&timeline->ops, op);
-}
-
 void timeline_join(struct timeline *timeline)
 {
 	struct tl_ops *ops = &timeline->ops;
