@@ -54,7 +54,7 @@ static void launch_add(struct launch_sum *sum, const struct tl_calls *calls, uin
 
 	quantiles_add(&sum->length, ns);
 	if (sum->count && sum->before >= first)
-		quantiles_add(&sum->gap, calls->start[call] - calls->start[sum->before]);
+		quantiles_add(&sum->gap, call_start(calls, call) - call_start(calls, sum->before));
 	sum->before = call;
 	sum->sum_ns += ns;
 	sum->count++;

@@ -119,7 +119,7 @@ static void device_clock(struct timeline *timeline, struct facts *facts, uint32_
 
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i);
-		int64_t ns = op_ns(ops, op), middle = ops->start[op] + ns / 2;
+		int64_t ns = op_ns(ops, op), middle = op_start(ops, op) + ns / 2;
 
 		const struct tl_segment *segment = op_segment(timeline, op);
 
@@ -127,7 +127,7 @@ static void device_clock(struct timeline *timeline, struct facts *facts, uint32_
 		if (segment->kind != STORE_kernel ||
 		    !timeline->session->sources.at[segment->source].has_utc)
 			continue;
-		while (next < points->at.count && points->at.at[next].time <= ops->start[op])
+		while (next < points->at.count && points->at.at[next].time <= op_start(ops, op))
 			next++;
 		if (next && middle - points->at.at[next - 1].time <= CLOCK_AGE_NS)
 			take(&sums[ops->key[op]], (double)ns, points->at.at[next - 1].mhz,

@@ -99,7 +99,8 @@ static void group_op(struct grouping *grouping, uint32_t op, uint32_t detail)
 
 	if (read.elements < 0) {
 		*VEC_ADD(&timeline->unsized) =
-			(struct tl_unsized){ ops->start[op], op, op_segment(timeline, op)->lane };
+			(struct tl_unsized){ op_start(ops, op), op,
+					     op_segment(timeline, op)->lane };
 		return;
 	}
 	read.family = hash_u64(read.family, session->keys.at[ops->key[op]].name);

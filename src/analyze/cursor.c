@@ -72,10 +72,11 @@ static int64_t next_call(struct cursor *cursor, int64_t time_ns, int64_t frame_a
 	const struct tl_calls *calls = &cursor->timeline->calls;
 	uint32_t call = cursor->call, last = cursor->lane->first_call + cursor->lane->call_count;
 
-	while (call < last && calls->start[call] < frame_at && call_end(calls, call) <= time_ns)
+	while (call < last && call_start(calls, call) < frame_at &&
+	       call_end(calls, call) <= time_ns)
 		call++;
 	cursor->call = call;
-	return call < last ? calls->start[call] : INT64_MAX;
+	return call < last ? call_start(calls, call) : INT64_MAX;
 }
 
 /* Does nothing open before the next call ends? Then it need not go onto the stack. */
@@ -86,8 +87,8 @@ static bool take_alone(struct cursor *cursor, int64_t frame_at)
 	int64_t end = call_end(calls, cursor->call), opens = frame_at;
 
 	if (next < cursor->lane->first_call + cursor->lane->call_count &&
-	    calls->start[next] < opens)
-		opens = calls->start[next];
+	    call_start(calls, next) < opens)
+		opens = call_start(calls, next);
 	if (opens < end)
 		return false;
 	open_call(cursor, cursor->call++, &cursor->alone);

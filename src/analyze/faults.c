@@ -115,7 +115,7 @@ static uint32_t kernel_at(const struct facts *facts, uint32_t device, uint32_t s
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (timeline->ops.start[device_op(at, middle)] <= time_ns)
+		if (op_start(&timeline->ops, device_op(at, middle)) <= time_ns)
 			low = middle + 1;
 		else
 			high = middle;

@@ -222,21 +222,19 @@ static void frames_sort(struct tl_lane *lane)
 			     (at[i - 1].start == at[i].start && at[i - 1].end >= at[i].end)))
 		i++;
 	if (i < count) {
-		int64_t *start = mem_alloc(count * sizeof(*start));
-		struct lengths lengths = { .at = mem_alloc(count * sizeof(*lengths.at)) };
+		struct spans spans = { 0 };
 		uint32_t *order = mem_alloc(count * sizeof(*order));
 		struct tl_frame *sorted = mem_alloc(count * sizeof(*sorted));
 
+		spans_room(&spans, 0, count);
 		for (i = 0; i < count; i++) {
-			start[i] = at[i].start;
-			lengths_put(&lengths, i, at[i].end - at[i].start);
+			spans_put(&spans, i, at[i].start, at[i].end - at[i].start);
 			order[i] = (uint32_t)i;
 		}
-		order_sort(order, count, start, &lengths);
+		order_sort(order, count, &spans, true);
 		for (i = 0; i < count; i++)
 			sorted[i] = at[order[i]];
-		free(start);
-		lengths_done(&lengths);
+		spans_done(&spans);
 		free(order);
 		free(lane->frames);
 		lane->frames = sorted;

@@ -200,9 +200,9 @@ static void sweep_call(struct sweep *sweep, const struct tl_lane *lane, uint32_t
 		sweep_readback(sweep, lane, call);
 	sweep->phases[phase].gpu_ns = capped_add(sweep->phases[phase].gpu_ns, gpu_ns);
 	for (int32_t i = top_link(sweep); i >= 0; i = sweep->stack.at[i].link)
-		if (sweep->stack.at[i].end > calls->start[call])
+		if (sweep->stack.at[i].end > call_start(calls, call))
 			sweep->stack.at[i].gpu_ns = capped_add(sweep->stack.at[i].gpu_ns, gpu_ns);
-	op = op_round(sweep, top_link(sweep), calls->start[call]);
+	op = op_round(sweep, top_link(sweep), call_start(calls, call));
 	if (op) {
 		struct op_sum *sum = sum_for(sweep, true, op->name);
 
@@ -221,11 +221,11 @@ static void sweep_lane(struct sweep *sweep, const struct tl_lane *lane)
 
 		if (frame < lane->frame_count &&
 		    (call >= lane->call_count ||
-		     lane->frames[frame].start <= calls->start[index])) {
+		     lane->frames[frame].start <= call_start(calls, index))) {
 			pop_until(sweep, lane->frames[frame].start);
 			sweep_frame(sweep, &lane->frames[frame++]);
 		} else {
-			pop_until(sweep, calls->start[index]);
+			pop_until(sweep, call_start(calls, index));
 			sweep_call(sweep, lane, index);
 			call++;
 		}

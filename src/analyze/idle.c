@@ -220,7 +220,7 @@ static int64_t within(int64_t time, int64_t from, int64_t to)
 static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t call)
 {
 	const struct tl_calls *calls = &idler->timeline->calls;
-	int64_t launch = calls->start[call], end = call_end(calls, call);
+	int64_t launch = call_start(calls, call), end = call_end(calls, call);
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
 	uint32_t before = launches_before(idler->timeline, idler->device, &idler->launch, call);
@@ -337,17 +337,17 @@ static void device_gaps(struct idler *idler)
 	for (size_t i = 1; i < idler->device->count; i++) {
 		uint32_t op = device_op(idler->device, i);
 
-		if (ops->start[op] > op_end(ops, last) && ops->start[op] > idler->from_ns) {
+		if (op_start(ops, op) > op_end(ops, last) && op_start(ops, op) > idler->from_ns) {
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
-			gap(idler, op_end(ops, last), ops->start[op], op);
+			gap(idler, op_end(ops, last), op_start(ops, op), op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns =
-					ops->start[op] - op_end(ops, last) -
+					op_start(ops, op) - op_end(ops, last) -
 					pauses_within(&idler->device->pauses, op_end(ops, last),
-						      ops->start[op]) -
+						      op_start(ops, op)) -
 					idler->gap_ns[IDLE_HOST_LATE];
 		}
 		if (op_end(ops, op) >= op_end(ops, last))

@@ -28,7 +28,8 @@ static void next_launch(const struct tl_calls *calls, struct launcher *launcher)
 {
 	while (launcher->at < launcher->last && calls->first_op[launcher->at] == TL_NONE)
 		launcher->at++;
-	launcher->start = launcher->at < launcher->last ? calls->start[launcher->at] : INT64_MAX;
+	launcher->start =
+		launcher->at < launcher->last ? call_start(calls, launcher->at) : INT64_MAX;
 }
 
 static inline struct tl_device *launch_device(const struct timeline *timeline, uint32_t call)
@@ -55,7 +56,7 @@ static bool goes_on(const struct tl_calls *calls, uint32_t last, uint32_t call)
 {
 	if (call <= last || call - last > DISTANCE_MOST)
 		return false;
-	while (last < call && calls->start[last] <= calls->start[last + 1])
+	while (last < call && call_start(calls, last) <= call_start(calls, last + 1))
 		last++;
 	return last == call;
 }
@@ -115,7 +116,7 @@ static void sort(struct timeline *timeline)
 	for (uint32_t i = 0; i < calls->count; i++)
 		if (calls->first_op[i] != TL_NONE)
 			list[count++] = i;
-	order_sort(list, count, calls->start, NULL);
+	order_sort(list, count, &calls->spans, false);
 	for (size_t i = 0; i < count; i++)
 		add_launch(timeline, list[i]);
 	free(list);
@@ -151,15 +152,15 @@ static size_t turn_after(const struct tl_calls *calls, const struct tl_device *d
 	const struct tl_launches *turns = device->launches.at;
 	size_t count = device->launches.count, step = 1, low = hint, high = hint;
 
-	if (hint >= count || calls->start[turns[hint].first] >= start) {
-		for (; low > 0 && calls->start[turns[low - 1].first] >= start; step *= 2) {
+	if (hint >= count || call_start(calls, turns[hint].first) >= start) {
+		for (; low > 0 && call_start(calls, turns[low - 1].first) >= start; step *= 2) {
 			high = low - 1;
 			low = low > step ? low - step : 0;
 		}
 	} else {
 		low = hint + 1;
 		high = low;
-		for (; high < count && calls->start[turns[high].first] < start; step *= 2) {
+		for (; high < count && call_start(calls, turns[high].first) < start; step *= 2) {
 			low = high + 1;
 			high = low + step;
 		}
@@ -169,7 +170,7 @@ static size_t turn_after(const struct tl_calls *calls, const struct tl_device *d
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (calls->start[turns[middle].first] < start)
+		if (call_start(calls, turns[middle].first) < start)
 			low = middle + 1;
 		else
 			high = middle;
@@ -182,11 +183,12 @@ uint32_t launches_before(const struct timeline *timeline, const struct tl_device
 {
 	const struct tl_calls *calls = &timeline->calls;
 	const struct tl_launches *turn = *hint ? &device->launches.at[*hint - 1] : NULL;
-	int64_t start = calls->start[call];
+	int64_t start = call_start(calls, call);
 	uint32_t low, high;
 
 	/* Mostly it is in the same turn, and what is before it began before. */
-	if (turn && call > turn->first && call <= turn->last && calls->start[call - 1] < start) {
+	if (turn && call > turn->first && call <= turn->last &&
+	    call_start(calls, call - 1) < start) {
 		low = high = call - 1;
 	} else {
 		*hint = turn_after(calls, device, *hint, start);
@@ -199,7 +201,7 @@ uint32_t launches_before(const struct timeline *timeline, const struct tl_device
 	while (low < high) {
 		uint32_t middle = low + (high - low + 1) / 2;
 
-		if (calls->start[middle] < start)
+		if (call_start(calls, middle) < start)
 			low = middle;
 		else
 			high = middle - 1;

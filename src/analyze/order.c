@@ -10,15 +10,17 @@
 #include "base/vec.h"
 
 struct sorter {
-	const int64_t *start;
-	const struct lengths *lengths;
+	const struct spans *spans;
+	bool longest;
 };
 
 static inline bool in_order(const struct sorter *by, uint32_t a, uint32_t b)
 {
-	if (by->start[a] != by->start[b])
-		return by->start[a] < by->start[b];
-	return !by->lengths || lengths_get(by->lengths, a) >= lengths_get(by->lengths, b);
+	int64_t x = spans_start(by->spans, a), y = spans_start(by->spans, b);
+
+	if (x != y)
+		return x < y;
+	return !by->longest || spans_ns(by->spans, a) >= spans_ns(by->spans, b);
 }
 
 /* Room for the part of a run that has to move. */
@@ -68,27 +70,9 @@ static void merge(const struct sorter *by, uint32_t *list, size_t middle, size_t
 		memcpy(list + out, spare->at + left, (moved - left) * sizeof(*list));
 }
 
-uint32_t lengths_longer(struct lengths *lengths, int64_t ns)
+void order_sort(uint32_t *list, size_t count, const struct spans *spans, bool longest)
 {
-	uint32_t number = (uint32_t)lengths->longer.count;
-
-	/* A billion of them would be 30 years on end; nothing is read out of place. */
-	if (number >= UINT32_MAX - LENGTH_LONGER)
-		return LENGTH_LONGER - 1;
-	*VEC_ADD(&lengths->longer) = ns;
-	return LENGTH_LONGER + number;
-}
-
-void lengths_done(struct lengths *lengths)
-{
-	free(lengths->at);
-	VEC_DONE(&lengths->longer);
-	lengths->at = NULL;
-}
-
-void order_sort(uint32_t *list, size_t count, const int64_t *start, const struct lengths *lengths)
-{
-	struct sorter by = { start, lengths };
+	struct sorter by = { spans, longest };
 	struct spare spare = { 0 };
 	VEC(size_t) runs = { 0 }; /* where they end */
 
@@ -145,10 +129,10 @@ static size_t *least_behind(const struct sorter *by, const size_t *runs, size_t 
 	return least;
 }
 
-size_t order_parts(const int64_t *start, const struct lengths *lengths, size_t first, size_t last,
+size_t order_parts(const struct spans *spans, size_t first, size_t last,
 		   struct order_part **ret_parts)
 {
-	struct sorter by = { start, lengths };
+	struct sorter by = { spans, true };
 	VEC(size_t) runs = { 0 }; /* where ascending events begin, and the end */
 	VEC(struct order_part) parts = { 0 };
 	size_t most = first, from = first, *least;

@@ -7,14 +7,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/lengths.h"
+#include "analyze/spans.h"
 
-/* Sort indices in `list` by start[i], then (if `lengths` is given) longest first;
- * stable. Needs room for another `count` indices while it runs. */
-void order_sort(uint32_t *list, size_t count, const int64_t *start, const struct lengths *lengths);
+/* Sort indices of spans by start, and with `longest` those of one start by length,
+ * longest first; stable. Needs room for another `count` indices while it runs. */
+void order_sort(uint32_t *list, size_t count, const struct spans *spans, bool longest);
 
 /* A part of an array, [first, last). */
 struct order_part {
@@ -23,7 +24,7 @@ struct order_part {
 
 /* What of the events [first, last) is not where sorting puts it, by start, then longest
  * first: parts that are sorted each for itself. The caller frees *ret_parts. */
-size_t order_parts(const int64_t *start, const struct lengths *lengths, size_t first, size_t last,
+size_t order_parts(const struct spans *spans, size_t first, size_t last,
 		   struct order_part **ret_parts);
 
 /* Sort values, ascending. */

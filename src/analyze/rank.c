@@ -162,7 +162,7 @@ static int64_t waits_alone(const struct timeline *timeline, uint32_t index,
 
 	for (size_t i = 0; i < device->count && next < count; i++) {
 		uint32_t op = device_op(device, i);
-		int64_t start = timeline->ops.start[op], end = op_end(&timeline->ops, op);
+		int64_t start = op_start(&timeline->ops, op), end = op_end(&timeline->ops, op);
 
 		if (op_segment(timeline, op)->kind == STORE_kernel &&
 		    timeline->ops.key[op] < timeline->session->keys.count &&
@@ -221,7 +221,7 @@ void rank_waiting(struct timeline *timeline, struct facts *facts)
 		return;
 	waits = mem_zero((devices + 1) * sizeof(*waits));
 	for (size_t i = 0; i < count; i++)
-		at[i].start_ns = timeline->ops.start[at[i].op];
+		at[i].start_ns = op_start(&timeline->ops, at[i].op);
 	qsort(at, count, sizeof(*at), by_family);
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && at[to].family == at[from].family;)

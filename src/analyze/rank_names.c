@@ -123,8 +123,8 @@ static size_t paired(const struct streams *streams, const struct stream *a, cons
 		if (!needs_all(session_text(timeline->session, name_of(streams, a, i))))
 			continue;
 		asked++;
-		overlap += ops->start[x] <= op_end(ops, y) + CLOCKS_APART_NS &&
-			   ops->start[y] <= op_end(ops, x) + CLOCKS_APART_NS;
+		overlap += op_start(ops, x) <= op_end(ops, y) + CLOCKS_APART_NS &&
+			   op_start(ops, y) <= op_end(ops, x) + CLOCKS_APART_NS;
 	}
 	return asked >= PAIRS_LEAST && (double)overlap >= OVERLAP_LEAST * (double)asked ? count : 0;
 }

@@ -129,7 +129,7 @@ static void lane_events(struct setup *setup, const struct tl_lane *lane, bool an
 	for (uint32_t i = lane->first_call; any_calls && i < end; i++)
 		if (timeline->setup_of[call_name(calls, i)])
 			add(setup, lane->source, timeline->setup_of[call_name(calls, i)],
-			    calls->start[i], call_end(calls, i));
+			    call_start(calls, i), call_end(calls, i));
 }
 
 /* The first launch of each kernel, where it took long. */
@@ -160,7 +160,7 @@ static void first_launches(struct setup *setup)
 			seen[name] = true;
 			if (call >= TL_BEFORE)
 				continue;
-			start = timeline->calls.start[call];
+			start = call_start(&timeline->calls, call);
 			end = call_end(&timeline->calls, call);
 			if (end - start < FIRST_LAUNCH_NS)
 				continue;
@@ -205,7 +205,7 @@ static int64_t first_kernel(const struct setup *setup, const struct tl_device *d
 			    const bool *sources)
 {
 	const struct timeline *timeline = setup->timeline;
-	int64_t first = timeline->ops.start[device_op(device, 0)];
+	int64_t first = op_start(&timeline->ops, device_op(device, 0));
 	bool begun = false;
 
 	for (size_t i = 0; i < setup->events.count && !begun; i++)
@@ -215,7 +215,7 @@ static int64_t first_kernel(const struct setup *setup, const struct tl_device *d
 		enum store_kind kind = op_segment(timeline, op)->kind;
 
 		if (kind == STORE_kernel || kind == STORE_graph)
-			return timeline->ops.start[op];
+			return op_start(&timeline->ops, op);
 	}
 	return first;
 }
@@ -246,17 +246,17 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 	int64_t last, paused_ns = 0;
 	size_t first = 0;
 
-	while (first < device->count && ops->start[device_op(device, first)] < from)
+	while (first < device->count && op_start(ops, device_op(device, first)) < from)
 		first++;
 	if (first == device->count)
 		return;
-	steady->start_ns = ops->start[device_op(device, first)];
+	steady->start_ns = op_start(ops, device_op(device, first));
 	last = steady->start_ns;
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 		enum store_kind kind = op_segment(timeline, op)->kind;
-		bool late = ops->start[op] < steady->start_ns;
-		int64_t start = late ? steady->start_ns : ops->start[op];
+		bool late = op_start(ops, op) < steady->start_ns;
+		int64_t start = late ? steady->start_ns : op_start(ops, op);
 
 		if (op_end(ops, op) <= start && late)
 			continue;
@@ -305,7 +305,7 @@ static void device_setup(struct setup *setup, struct facts *facts, uint32_t inde
 	const struct tl_device *device = &timeline->devices[index];
 	struct device_fact *fact = &facts->devices.at[index];
 	bool *sources = mem_zero(timeline->session->sources.count + 1);
-	int64_t first = timeline->ops.start[device_op(device, 0)];
+	int64_t first = op_start(&timeline->ops, device_op(device, 0));
 	int64_t end = first + fact->span_ns + fact->paused_ns, from;
 	struct steady_fact steady = { 0 };
 	size_t count;

@@ -70,8 +70,8 @@ static void launches_get(const struct repeat_source *source, size_t first, size_
 
 		if (calls->first_op[at] == TL_NONE)
 			continue;
-		if (before != TL_NONE && calls->start[at] > call_end(calls, before))
-			gap = calls->start[at] - call_end(calls, before);
+		if (before != TL_NONE && call_start(calls, at) > call_end(calls, before))
+			gap = call_start(calls, at) - call_end(calls, before);
 		*ret_items++ = (struct repeat_item){
 			.what = what_of(thread->timeline, calls->first_op[at]),
 			.gap_ns = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX,
@@ -108,7 +108,7 @@ static int64_t unit_end(const struct thread *thread, const struct repeat_unit *u
 	int64_t end = INT64_MIN;
 
 	if (unit->end < thread->calls.count)
-		return timeline->calls.start[thread->calls.at[unit->end]];
+		return call_start(&timeline->calls, thread->calls.at[unit->end]);
 	for (size_t i = unit->first; i < unit->end; i++) {
 		uint32_t call = thread->calls.at[i];
 		int64_t done = op_end(&timeline->ops, timeline->calls.first_op[call]);
@@ -134,7 +134,7 @@ static int64_t units_time(struct thread *thread, struct tl_ranges *ret_units)
 		const struct repeat_unit *unit = &repeat.units.at[i];
 		struct tl_range *range = VEC_ADD(ret_units);
 
-		range->start = timeline->calls.start[thread->calls.at[unit->first]];
+		range->start = call_start(&timeline->calls, thread->calls.at[unit->first]);
 		range->end = unit_end(thread, unit);
 		range->lane = thread->lane->lane;
 		range->source = thread->lane->source;

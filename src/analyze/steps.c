@@ -203,15 +203,15 @@ static void device_steps(struct steps *steps, uint32_t source, const struct tl_d
 
 		if (segment->source != source)
 			continue;
-		if (cover.open && ops->start[op] > cover.until)
+		if (cover.open && op_start(ops, op) > cover.until)
 			busy_add(steps, source, &busy, cover.from, cover.until);
-		cover_add(&cover, ops->start[op], op_end(ops, op));
+		cover_add(&cover, op_start(ops, op), op_end(ops, op));
 		while (counted < steps->out->step.count &&
-		       (step[counted].end_ns <= ops->start[op] ||
+		       (step[counted].end_ns <= op_start(ops, op) ||
 			steps->sources.at[counted] != source))
 			counted++;
 		if (counted < steps->out->step.count && segment->kind == STORE_kernel &&
-		    step[counted].start_ns <= ops->start[op])
+		    step[counted].start_ns <= op_start(ops, op))
 			step[counted].kernel_count++;
 	}
 	if (cover.open)

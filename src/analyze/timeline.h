@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "analyze/facts.h"
-#include "analyze/lengths.h"
+#include "analyze/spans.h"
 #include "base/capped.h"
 #include "base/interval.h"
 #include "base/map.h"
@@ -52,8 +52,7 @@ struct tl_moved {
 /* Device work, in order of lane, kind and start. */
 struct tl_ops {
 	size_t count, room;
-	int64_t *start;
-	struct lengths length;
+	struct spans spans;
 	uint32_t *key;  /* kernel key; of others the name */
 	uint32_t *call; /* the call that launched it, TL_NONE, TL_BEFORE; until the join the
 			   correlation, see struct tl_wide */
@@ -62,14 +61,19 @@ struct tl_ops {
 	VEC(struct tl_moved) moved; /* kernels that are not where the file has them */
 };
 
+static inline int64_t op_start(const struct tl_ops *ops, size_t op)
+{
+	return spans_start(&ops->spans, op);
+}
+
 static inline int64_t op_ns(const struct tl_ops *ops, size_t op)
 {
-	return lengths_get(&ops->length, op);
+	return spans_ns(&ops->spans, op);
 }
 
 static inline int64_t op_end(const struct tl_ops *ops, size_t op)
 {
-	return ops->start[op] + lengths_get(&ops->length, op);
+	return spans_end(&ops->spans, op);
 }
 
 /* Of tl_calls.what: the host waits in it for the device (a synchronising call, or a copy
@@ -80,8 +84,7 @@ enum { CALL_WAITS = 1 << 15, CALL_NAMES_MOST = 1 << 15 };
 /* Runtime and driver calls, in order of lane and start. */
 struct tl_calls {
 	size_t count, room;
-	int64_t *start;
-	struct lengths length;
+	struct spans spans;
 	uint16_t *what;
 	VEC(uint32_t) names; /* by number; that of 0 is unknown */
 	uint32_t *first_op;  /* the first op that it launched, TL_NONE; until the join the
@@ -90,14 +93,19 @@ struct tl_calls {
 	VEC(struct tl_segment) segments; /* one for each lane; kind without meaning */
 };
 
+static inline int64_t call_start(const struct tl_calls *calls, size_t call)
+{
+	return spans_start(&calls->spans, call);
+}
+
 static inline int64_t call_ns(const struct tl_calls *calls, size_t call)
 {
-	return lengths_get(&calls->length, call);
+	return spans_ns(&calls->spans, call);
 }
 
 static inline int64_t call_end(const struct tl_calls *calls, size_t call)
 {
-	return calls->start[call] + lengths_get(&calls->length, call);
+	return spans_end(&calls->spans, call);
 }
 
 static inline uint32_t call_name(const struct tl_calls *calls, size_t call)

@@ -82,8 +82,8 @@ static void depth_until(struct depth *depth, int64_t time_ns)
 	const struct timeline *timeline = depth->walk.timeline;
 
 	for (; depth->end_ns < time_ns; depth_next(depth))
-		depth->waiting += timeline->ops.start[timeline->calls.first_op[depth->launch]] >
-				  depth->end_ns;
+		depth->waiting += op_start(&timeline->ops,
+					   timeline->calls.first_op[depth->launch]) > depth->end_ns;
 }
 
 /* An op starts whose launch ended before. */
@@ -99,7 +99,7 @@ static void depth_op(struct depth *depth, int64_t start_ns, int64_t launched_ns)
 static void pass_kernel(struct pass *pass, uint32_t op, int64_t launched_ns)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
-	int64_t start = ops->start[op], ns = op_ns(ops, op), end = start + ns;
+	int64_t start = op_start(ops, op), ns = op_ns(ops, op), end = start + ns;
 	uint32_t key = ops->key[op], call = ops->call[op];
 
 	pass->fact->kernel_count++;
@@ -130,7 +130,7 @@ static void pass_op(struct pass *pass, uint32_t op)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_segment *segment = op_segment(pass->timeline, op);
-	int64_t start = ops->start[op], end = op_end(ops, op);
+	int64_t start = op_start(ops, op), end = op_end(ops, op);
 	uint32_t call = ops->call[op];
 	int64_t launched_ns = call < TL_BEFORE ? call_end(&pass->timeline->calls, call) : INT64_MAX;
 
@@ -175,16 +175,16 @@ static int64_t queue_depth_max(const struct timeline *timeline, const struct tl_
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 
-		if (call < TL_BEFORE && ops->start[op] > call_end(&timeline->calls, call))
+		if (call < TL_BEFORE && op_start(ops, op) > call_end(&timeline->calls, call))
 			launched[count++] = call_end(&timeline->calls, call);
 	}
 	order_values(launched, count);
 	for (size_t i = 0; i < device->count; i++) {
 		uint32_t op = device_op(device, i), call = ops->call[op];
 
-		if (call >= TL_BEFORE || ops->start[op] <= call_end(&timeline->calls, call))
+		if (call >= TL_BEFORE || op_start(ops, op) <= call_end(&timeline->calls, call))
 			continue;
-		while (next < count && launched[next] < ops->start[op])
+		while (next < count && launched[next] < op_start(ops, op))
 			next++;
 		if ((int64_t)(next - done) > most)
 			most = (int64_t)(next - done);
@@ -313,7 +313,7 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 		int kind = kind_of[op] - 1;
 
 		if (kind >= 0)
-			cover_add(&covers[kind / MEMORIES][kind % MEMORIES], ops->start[op],
+			cover_add(&covers[kind / MEMORIES][kind % MEMORIES], op_start(ops, op),
 				  op_end(ops, op));
 	}
 	for (int i = 0; i < KINDS * MEMORIES; i++) {
@@ -371,14 +371,14 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 		uint32_t op = device_op(device, i);
 
 		pass_op(&pass, op);
-		fact->paused_ns += pauses_within(&device->pauses, last, ops->start[op]);
+		fact->paused_ns += pauses_within(&device->pauses, last, op_start(ops, op));
 		if (op_end(ops, op) > last)
 			last = op_end(ops, op);
 	}
 	/* Are the launches behind the last op in order, too? */
 	while (pass.depth.launch != TL_NONE)
 		depth_next(&pass.depth);
-	device_window(timeline, index, fact, ops->start[device_op(device, 0)], last);
+	device_window(timeline, index, fact, op_start(ops, device_op(device, 0)), last);
 	pass_finish(&pass, device);
 	kernels_finish(&pass, facts);
 	copy_facts(timeline, index, facts);

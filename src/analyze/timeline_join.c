@@ -243,12 +243,12 @@ static void confirm_before(struct timeline *timeline)
 	for (size_t i = 0; i < ops->count; i++) {
 		uint32_t lane = op_segment(timeline, (uint32_t)i)->lane;
 
-		if (ops->call[i] < TL_BEFORE && ops->start[i] < first[lane])
-			first[lane] = ops->start[i];
+		if (ops->call[i] < TL_BEFORE && op_start(ops, i) < first[lane])
+			first[lane] = op_start(ops, i);
 	}
 	for (size_t i = 0; i < ops->count; i++)
 		if (ops->call[i] == TL_BEFORE &&
-		    ops->start[i] >= first[op_segment(timeline, (uint32_t)i)->lane])
+		    op_start(ops, i) >= first[op_segment(timeline, (uint32_t)i)->lane])
 			ops->call[i] = TL_NONE;
 	free(first);
 }
@@ -286,7 +286,7 @@ static void launched(struct timeline *timeline)
 		map_put(&calls->gpu_ns, call,
 			(uint64_t)capped_add(sum ? (int64_t)*sum : op_ns(ops, first),
 					     op_ns(ops, i)));
-		if (ops->start[i] < ops->start[first])
+		if (op_start(ops, i) < op_start(ops, first))
 			calls->first_op[call] = (uint32_t)i;
 	}
 }
@@ -365,7 +365,7 @@ void timeline_devices(struct timeline *timeline)
 		struct tl_device *device = &timeline->devices[d];
 
 		if (device->order)
-			order_sort(device->order, device->count, ops->start, &ops->length);
+			order_sort(device->order, device->count, &ops->spans, true);
 	}
 	free(counts);
 }

@@ -48,16 +48,14 @@ void timeline_free(struct timeline *timeline)
 	VEC_DONE(&timeline->unsized);
 	VEC_DONE(&timeline->readbacks);
 	VEC_DONE(&timeline->loading);
-	free(timeline->ops.start);
-	lengths_done(&timeline->ops.length);
+	spans_done(&timeline->ops.spans);
 	free(timeline->ops.key);
 	free(timeline->last_segment);
 	free(timeline->ops.call);
 	VEC_DONE(&timeline->ops.segments);
 	VEC_DONE(&timeline->ops.copies);
 	VEC_DONE(&timeline->ops.moved);
-	free(timeline->calls.start);
-	lengths_done(&timeline->calls.length);
+	spans_done(&timeline->calls.spans);
 	free(timeline->calls.what);
 	VEC_DONE(&timeline->calls.names);
 	free(timeline->calls.first_op);
@@ -124,8 +122,7 @@ static int ops_room(struct tl_ops *ops, size_t count, struct err *err)
 
 	if (grow <= 0)
 		return grow;
-	GROW(ops->start, ops->count, ops->room);
-	GROW(ops->length.at, ops->count, ops->room);
+	spans_room(&ops->spans, ops->count, ops->room);
 	GROW(ops->key, ops->count, ops->room);
 	GROW(ops->call, ops->count, ops->room);
 	return 0;
@@ -137,8 +134,7 @@ static int calls_room(struct tl_calls *calls, size_t count, struct err *err)
 
 	if (grow <= 0)
 		return grow;
-	GROW(calls->start, calls->count, calls->room);
-	GROW(calls->length.at, calls->count, calls->room);
+	spans_room(&calls->spans, calls->count, calls->room);
 	GROW(calls->what, calls->count, calls->room);
 	GROW(calls->first_op, calls->count, calls->room);
 	return 0;
@@ -195,31 +191,26 @@ static bool times_tame(const struct store_batch *batch, int64_t shift)
 	bool tame = (uint64_t)shift + limit < 2 * limit;
 
 	for (size_t i = 0; i < batch->count; i++)
-		tame &= (uint64_t)start[i] + limit < 2 * limit &&
-			(uint64_t)duration[i] < LENGTH_LONGER;
+		tame &= (uint64_t)start[i] + limit < 2 * limit && (uint64_t)duration[i] < limit;
 	return tame;
 }
 
 /* The times of a batch, whose first event comes to place `at`. */
 static void take_times(const struct timeline *timeline, uint32_t source,
-		       const struct store_batch *batch, size_t at, int64_t *start,
-		       struct lengths *length)
+		       const struct store_batch *batch, size_t at, struct spans *spans)
 {
-	const int64_t *from = batch->col[COL_start], *duration = batch->col[COL_duration];
+	const int64_t *start = batch->col[COL_start], *duration = batch->col[COL_duration];
 	int64_t shift = timeline->shift_ns[source];
 
 	if (times_tame(batch, shift)) {
-		for (size_t i = 0; i < batch->count; i++)
-			start[at + i] = from[i] + shift;
-		for (size_t i = 0; i < batch->count; i++)
-			length->at[at + i] = (uint32_t)duration[i];
+		spans_put_many(spans, at, start, shift, duration, batch->count);
 		return;
 	}
 	for (size_t i = 0; i < batch->count; i++) {
-		int64_t end;
+		int64_t from, end;
 
-		timeline_time(timeline, source, from[i], duration[i], &start[at + i], &end);
-		lengths_put(length, at + i, end - start[at + i]);
+		timeline_time(timeline, source, start[i], duration[i], &from, &end);
+		spans_put(spans, at + i, from, end - from);
 	}
 }
 
@@ -232,7 +223,7 @@ static void ops_batch(struct timeline *timeline, const struct store_batch *batch
 	const int64_t *correlation = batch->col[COL_correlation];
 	size_t limit = kernel ? timeline->session->keys.count : timeline->name_count;
 
-	take_times(timeline, segment->source, batch, ops->count, ops->start, &ops->length);
+	take_times(timeline, segment->source, batch, ops->count, &ops->spans);
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = ops->count + i;
 		uint64_t id = key ? (uint64_t)key[i] : 0;
@@ -294,16 +285,29 @@ static size_t expected(struct store *store, uint32_t kinds)
 	} while (0)
 
 /* Chunks of a lane overlap at their ends, and those of a kind another kind. */
-static uint32_t *part_order(const struct order_part *part, const int64_t *start,
-			    const struct lengths *length)
+static uint32_t *part_order(const struct order_part *part, const struct spans *spans)
 {
 	size_t count = part->last - part->first;
 	uint32_t *order = array_new(count * sizeof(*order));
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)(part->first + i);
-	order_sort(order, count, start, length);
+	order_sort(order, count, spans, true);
 	return order;
+}
+
+static void spans_permute(struct spans *spans, const struct order_part *part, const uint32_t *order)
+{
+	size_t count = part->last - part->first;
+	int64_t *start = array_new(count * sizeof(*start)), *ns = array_new(count * sizeof(*ns));
+
+	for (size_t i = 0; i < count; i++) {
+		start[i] = spans_start(spans, order[i]);
+		ns[i] = spans_ns(spans, order[i]);
+	}
+	spans_put_many(spans, part->first, start, 0, ns, count);
+	free(start);
+	free(ns);
 }
 
 /* The copies of a segment are all its ops. */
@@ -324,17 +328,15 @@ static void copies_permute(struct tl_ops *ops, const struct order_part *part, co
 static void ops_sort(struct tl_ops *ops, const struct tl_segment *segment)
 {
 	struct order_part *parts;
-	size_t count = order_parts(ops->start, &ops->length, segment->first,
-				   segment->first + segment->count, &parts);
+	size_t count =
+		order_parts(&ops->spans, segment->first, segment->first + segment->count, &parts);
 
 	for (size_t p = 0; p < count; p++) {
 		const struct order_part *part = &parts[p];
-		uint32_t *order = part_order(part, ops->start, &ops->length);
-		int64_t *spare = array_new((part->last - part->first) * sizeof(*spare));
-		uint32_t *spare32 = (uint32_t *)spare;
+		uint32_t *order = part_order(part, &ops->spans);
+		uint32_t *spare32 = array_new((part->last - part->first) * sizeof(*spare32));
 
-		PERMUTE(ops->start, part, order, spare);
-		PERMUTE(ops->length.at, part, order, spare32);
+		spans_permute(&ops->spans, part, order);
 		PERMUTE(ops->key, part, order, spare32);
 		PERMUTE(ops->call, part, order, spare32);
 		if (segment->kind == STORE_memcpy)
@@ -345,7 +347,7 @@ static void ops_sort(struct tl_ops *ops, const struct tl_segment *segment)
 			if (spare32[i - part->first] != i)
 				*VEC_ADD(&ops->moved) =
 					(struct tl_moved){ (uint32_t)i, spare32[i - part->first] };
-		free(spare);
+		free(spare32);
 		free(order);
 	}
 	free(parts);
@@ -391,21 +393,19 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 static void calls_sort(struct tl_calls *calls, const struct tl_segment *segment)
 {
 	struct order_part *parts;
-	size_t count = order_parts(calls->start, &calls->length, segment->first,
-				   segment->first + segment->count, &parts);
+	size_t count =
+		order_parts(&calls->spans, segment->first, segment->first + segment->count, &parts);
 
 	for (size_t p = 0; p < count; p++) {
 		const struct order_part *part = &parts[p];
-		uint32_t *order = part_order(part, calls->start, &calls->length);
-		int64_t *spare = array_new((part->last - part->first) * sizeof(*spare));
-		uint32_t *spare32 = (uint32_t *)spare;
-		uint16_t *spare16 = (uint16_t *)spare;
+		uint32_t *order = part_order(part, &calls->spans);
+		uint32_t *spare32 = array_new((part->last - part->first) * sizeof(*spare32));
+		uint16_t *spare16 = (uint16_t *)spare32;
 
-		PERMUTE(calls->start, part, order, spare);
-		PERMUTE(calls->length.at, part, order, spare32);
+		spans_permute(&calls->spans, part, order);
 		PERMUTE(calls->what, part, order, spare16);
 		PERMUTE(calls->first_op, part, order, spare32);
-		free(spare);
+		free(spare32);
 		free(order);
 	}
 	free(parts);
@@ -436,7 +436,7 @@ static void calls_batch(struct timeline *timeline, const struct store_batch *bat
 	const int64_t *name = batch->col[COL_name], *correlation = batch->col[COL_correlation];
 	uint64_t least = timeline->least_correlation[lane->source];
 
-	take_times(timeline, lane->source, batch, calls->count, calls->start, &calls->length);
+	take_times(timeline, lane->source, batch, calls->count, &calls->spans);
 	for (size_t i = 0; i < batch->count; i++) {
 		size_t at = calls->count + i;
 

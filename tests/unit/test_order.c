@@ -114,8 +114,8 @@ static void check_launches(struct timeline *timeline, uint32_t device)
 	while ((call = launches_next(&walk)) != TL_NONE) {
 		cr_assert_lt(count, 80);
 		cr_assert_eq(op_segment(timeline, calls->first_op[call])->device, device);
-		cr_assert(!count || calls->start[in_order[count - 1]] < calls->start[call] ||
-			  (calls->start[in_order[count - 1]] == calls->start[call] &&
+		cr_assert(!count || call_start(calls, in_order[count - 1]) < call_start(calls, call) ||
+			  (call_start(calls, in_order[count - 1]) == call_start(calls, call) &&
 			   in_order[count - 1] < call));
 		in_order[count++] = call;
 	}
@@ -128,7 +128,7 @@ static void check_launches(struct timeline *timeline, uint32_t device)
 		uint32_t asked = (uint32_t)random_below((int64_t)calls->count), before = TL_NONE;
 
 		for (size_t k = 0; k < count; k++)
-			if (calls->start[in_order[k]] < calls->start[asked])
+			if (call_start(calls, in_order[k]) < call_start(calls, asked))
 				before = in_order[k];
 		cr_assert_eq(launches_before(timeline, &timeline->devices[device], &hint, asked),
 			     before);
