@@ -19,6 +19,7 @@ struct launch_sum {
 	int64_t count, sum_ns;
 	struct quantiles length, gap;
 	uint32_t before; /* the last one, if at or behind the first call of the thread */
+	int64_t before_ns;
 };
 
 static int calls_by_sum(const void *a, const void *b)
@@ -50,12 +51,13 @@ static bool launch_name(const char *name)
 static void launch_add(struct launch_sum *sum, const struct tl_calls *calls, uint32_t first,
 		       uint32_t call)
 {
-	int64_t ns = call_ns(calls, call);
+	int64_t start = call_start(calls, call), ns = call_ns(calls, call);
 
 	quantiles_add(&sum->length, ns);
 	if (sum->count && sum->before >= first)
-		quantiles_add(&sum->gap, call_start(calls, call) - call_start(calls, sum->before));
+		quantiles_add(&sum->gap, start - sum->before_ns);
 	sum->before = call;
+	sum->before_ns = start;
 	sum->sum_ns += ns;
 	sum->count++;
 }

@@ -72,11 +72,16 @@ static int64_t next_call(struct cursor *cursor, int64_t time_ns, int64_t frame_a
 	const struct tl_calls *calls = &cursor->timeline->calls;
 	uint32_t call = cursor->call, last = cursor->lane->first_call + cursor->lane->call_count;
 
-	while (call < last && call_start(calls, call) < frame_at &&
-	       call_end(calls, call) <= time_ns)
-		call++;
+	for (; call < last; call++) {
+		int64_t start = call_start(calls, call);
+
+		if (start >= frame_at || start + call_ns(calls, call) > time_ns) {
+			cursor->call = call;
+			return start;
+		}
+	}
 	cursor->call = call;
-	return call < last ? call_start(calls, call) : INT64_MAX;
+	return INT64_MAX;
 }
 
 /* Does nothing open before the next call ends? Then it need not go onto the stack. */
@@ -86,9 +91,11 @@ static bool take_alone(struct cursor *cursor, int64_t frame_at)
 	uint32_t next = cursor->call + 1;
 	int64_t end = call_end(calls, cursor->call), opens = frame_at;
 
-	if (next < cursor->lane->first_call + cursor->lane->call_count &&
-	    call_start(calls, next) < opens)
-		opens = call_start(calls, next);
+	if (next < cursor->lane->first_call + cursor->lane->call_count) {
+		int64_t start = call_start(calls, next);
+
+		opens = start < opens ? start : opens;
+	}
 	if (opens < end)
 		return false;
 	open_call(cursor, cursor->call++, &cursor->alone);

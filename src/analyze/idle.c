@@ -220,10 +220,11 @@ static int64_t within(int64_t time, int64_t from, int64_t to)
 static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t call)
 {
 	const struct tl_calls *calls = &idler->timeline->calls;
-	int64_t launch = call_start(calls, call), end = call_end(calls, call);
+	int64_t launch = call_start(calls, call), end = launch + call_ns(calls, call);
 	int64_t ready = end > launch + LAUNCH_LATENCY_NS ? end : launch + LAUNCH_LATENCY_NS;
 	int64_t host_to = within(launch, from, to), launch_to = within(ready, from, to);
-	uint32_t before = launches_before(idler->timeline, idler->device, &idler->launch, call);
+	uint32_t before =
+		launches_before(idler->timeline, idler->device, &idler->launch, call, launch);
 	uint32_t thread = thread_of(idler->timeline, call, idler->thread);
 	uint32_t other = before == TL_NONE ? thread : thread_of(idler->timeline, before, thread);
 	enum idle_cause host = IDLE_LAUNCH_RATE, launching = IDLE_LAUNCH_RATE;
@@ -332,26 +333,29 @@ static void device_gaps(struct idler *idler)
 	struct timeline *timeline = idler->timeline;
 	const struct tl_ops *ops = &timeline->ops;
 	uint32_t last = device_op(idler->device, 0);
+	int64_t last_end = op_end(ops, last);
 
 	/* The steady part begins with an op: no gap reaches across. */
 	for (size_t i = 1; i < idler->device->count; i++) {
 		uint32_t op = device_op(idler->device, i);
+		int64_t start = op_start(ops, op), end = start + op_ns(ops, op);
 
-		if (op_start(ops, op) > op_end(ops, last) && op_start(ops, op) > idler->from_ns) {
+		if (start > last_end && start > idler->from_ns) {
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
-			gap(idler, op_end(ops, last), op_start(ops, op), op);
+			gap(idler, last_end, start, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns =
-					op_start(ops, op) - op_end(ops, last) -
-					pauses_within(&idler->device->pauses, op_end(ops, last),
-						      op_start(ops, op)) -
+					start - last_end -
+					pauses_within(&idler->device->pauses, last_end, start) -
 					idler->gap_ns[IDLE_HOST_LATE];
 		}
-		if (op_end(ops, op) >= op_end(ops, last))
+		if (end >= last_end) {
 			last = op;
+			last_end = end;
+		}
 	}
 }
 

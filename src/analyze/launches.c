@@ -56,9 +56,14 @@ static bool goes_on(const struct tl_calls *calls, uint32_t last, uint32_t call)
 {
 	if (call <= last || call - last > DISTANCE_MOST)
 		return false;
-	while (last < call && call_start(calls, last) <= call_start(calls, last + 1))
-		last++;
-	return last == call;
+	for (int64_t now = call_start(calls, last); last < call; last++) {
+		int64_t next = call_start(calls, last + 1);
+
+		if (next < now)
+			return false;
+		now = next;
+	}
+	return true;
 }
 
 static void add_launch(struct timeline *timeline, uint32_t call)
@@ -179,11 +184,10 @@ static size_t turn_after(const struct tl_calls *calls, const struct tl_device *d
 }
 
 uint32_t launches_before(const struct timeline *timeline, const struct tl_device *device,
-			 size_t *hint, uint32_t call)
+			 size_t *hint, uint32_t call, int64_t start)
 {
 	const struct tl_calls *calls = &timeline->calls;
 	const struct tl_launches *turn = *hint ? &device->launches.at[*hint - 1] : NULL;
-	int64_t start = call_start(calls, call);
 	uint32_t low, high;
 
 	/* Mostly it is in the same turn, and what is before it began before. */

@@ -40,14 +40,19 @@ static uint32_t far(struct spans *spans, int64_t value)
 	return SPAN_FAR + number;
 }
 
-void spans_put(struct spans *spans, size_t i, int64_t start, int64_t ns)
+static int64_t base_of(struct spans *spans, size_t i, int64_t start)
 {
 	int64_t *base = &spans->base[i >> SPAN_BLOCK_BITS];
-	uint64_t from;
 
 	if (*base == NO_BASE)
 		*base = start - BACK_NS;
-	from = (uint64_t)(start - *base);
+	return *base;
+}
+
+void spans_put(struct spans *spans, size_t i, int64_t start, int64_t ns)
+{
+	uint64_t from = (uint64_t)start - (uint64_t)base_of(spans, i, start);
+
 	spans->from[i] = from < SPAN_FAR ? (uint32_t)from : far(spans, start);
 	spans->ns[i] = ns < SPAN_FAR ? (uint32_t)ns : far(spans, ns);
 }
@@ -55,6 +60,23 @@ void spans_put(struct spans *spans, size_t i, int64_t start, int64_t ns)
 void spans_put_many(struct spans *spans, size_t i, const int64_t *start, int64_t shift,
 		    const int64_t *ns, size_t count)
 {
-	for (size_t k = 0; k < count; k++)
-		spans_put(spans, i + k, start[k] + shift, ns[k]);
+	const size_t block = (size_t)1 << SPAN_BLOCK_BITS;
+
+	while (count) {
+		size_t some = block - i % block < count ? block - i % block : count;
+		int64_t base = base_of(spans, i, *start + shift) - shift;
+
+		for (size_t k = 0; k < some; k++) {
+			uint64_t from = (uint64_t)start[k] - (uint64_t)base;
+
+			spans->from[i + k] = (uint32_t)from;
+			spans->ns[i + k] = (uint32_t)ns[k];
+			if (from >= SPAN_FAR || ns[k] >= SPAN_FAR)
+				spans_put(spans, i + k, start[k] + shift, ns[k]);
+		}
+		i += some;
+		start += some;
+		ns += some;
+		count -= some;
+	}
 }

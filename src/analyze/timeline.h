@@ -278,10 +278,10 @@ struct launch_walk {
 
 /* TL_NONE: there are no more. */
 uint32_t launches_next(struct launch_walk *walk);
-/* The last launch on the device that began before `call` did, TL_NONE if there is none.
- * *hint: where the last one asked for was, 0 at first. */
+/* The last launch on the device that began before `call` did, which began at `start`;
+ * TL_NONE if there is none. *hint: where the last one asked for was, 0 at first. */
 uint32_t launches_before(const struct timeline *timeline, const struct tl_device *device,
-			 size_t *hint, uint32_t call);
+			 size_t *hint, uint32_t call, int64_t start);
 /* Ranges, frames of every thread, windows of the sources. */
 int frames_load(struct timeline *timeline, struct store *store, struct err *err);
 

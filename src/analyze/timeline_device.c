@@ -96,56 +96,64 @@ static void depth_op(struct depth *depth, int64_t start_ns, int64_t launched_ns)
 	depth->waiting--;
 }
 
-static void pass_kernel(struct pass *pass, uint32_t op, int64_t launched_ns)
-{
-	const struct tl_ops *ops = &pass->timeline->ops;
-	int64_t start = op_start(ops, op), ns = op_ns(ops, op), end = start + ns;
-	uint32_t key = ops->key[op], call = ops->call[op];
+/* Times of an op, each told from the arrays but once. */
+struct op_times {
+	int64_t start, ns, end;
+	int64_t launched_ns; /* when its launch ended; INT64_MAX */
+};
 
-	pass->fact->kernel_count++;
-	pass->fact->kernel_sum_ns = capped_add(pass->fact->kernel_sum_ns, ns);
-	cover_add(&pass->kernel, start, end);
+static void pass_kernel(struct pass *pass, uint32_t op, const struct op_times *at)
+{
+	uint32_t key = pass->timeline->ops.key[op], call = pass->timeline->ops.call[op];
+	struct device_fact *fact = pass->fact;
+
+	fact->kernel_count++;
+	fact->kernel_sum_ns = capped_add(fact->kernel_sum_ns, at->ns);
+	cover_add(&pass->kernel, at->start, at->end);
 	if (pass->any_copies)
-		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
-	quantiles_add(&pass->kernel_ns, ns);
-	pass->fact->small_kernels += ns < SMALL_KERNEL_NS;
-	pass->fact->small_kernel_ns += ns < SMALL_KERNEL_NS ? ns : 0;
+		overlap_add(&pass->copy_kernel, GROUP_KERNEL, at->start, at->end);
+	quantiles_add(&pass->kernel_ns, at->ns);
+	fact->small_kernels += at->ns < SMALL_KERNEL_NS;
+	fact->small_kernel_ns += at->ns < SMALL_KERNEL_NS ? at->ns : 0;
 	if (call >= TL_BEFORE) {
-		pass->fact->unmatched_ops++;
-		pass->fact->launched_before += call == TL_BEFORE;
+		fact->unmatched_ops++;
+		fact->launched_before += call == TL_BEFORE;
 	} else {
-		quantiles_add(&pass->delay_ns, start - launched_ns);
+		quantiles_add(&pass->delay_ns, at->start - at->launched_ns);
 	}
 	if (key >= pass->timeline->session->keys.count)
 		return;
-	kernel_add(pass, key, ns, call < TL_BEFORE);
+	kernel_add(pass, key, at->ns, call < TL_BEFORE);
 	if (!pass->any_collectives)
 		return;
 	if (pass->collective[key])
-		cover_add(&pass->collective_cover, start, end);
-	overlap_add(&pass->collective_other, pass->collective[key], start, end);
+		cover_add(&pass->collective_cover, at->start, at->end);
+	overlap_add(&pass->collective_other, pass->collective[key], at->start, at->end);
 }
 
-static void pass_op(struct pass *pass, uint32_t op)
+/* Returns when the op ends; pauses from `last_ns`, when all before it had ended, are
+ * pauses of the device. */
+static int64_t pass_op(struct pass *pass, uint32_t op, const struct pauses *pauses, int64_t last_ns)
 {
 	const struct tl_ops *ops = &pass->timeline->ops;
 	const struct tl_segment *segment = op_segment(pass->timeline, op);
-	int64_t start = op_start(ops, op), end = op_end(ops, op);
 	uint32_t call = ops->call[op];
-	int64_t launched_ns = call < TL_BEFORE ? call_end(&pass->timeline->calls, call) : INT64_MAX;
+	struct op_times at = { .start = op_start(ops, op), .ns = op_ns(ops, op) };
 
-	depth_until(&pass->depth, start);
-	cover_add(&pass->busy, start, end);
+	at.end = at.start + at.ns;
+	at.launched_ns = call < TL_BEFORE ? call_end(&pass->timeline->calls, call) : INT64_MAX;
+	depth_until(&pass->depth, at.start);
+	cover_add(&pass->busy, at.start, at.end);
 	if (pass->several_streams)
-		overlap_add(&pass->streams, segment->lane, start, end);
+		overlap_add(&pass->streams, segment->lane, at.start, at.end);
 	switch (segment->kind) {
 	case STORE_kernel:
-		pass_kernel(pass, op, launched_ns);
+		pass_kernel(pass, op, &at);
 		break;
 	case STORE_memcpy:
 		pass->fact->memcpy_count++;
-		cover_add(&pass->copy, start, end);
-		overlap_add(&pass->copy_kernel, GROUP_COPY, start, end);
+		cover_add(&pass->copy, at.start, at.end);
+		overlap_add(&pass->copy_kernel, GROUP_COPY, at.start, at.end);
 		break;
 	case STORE_memset:
 		pass->fact->memset_count++;
@@ -153,14 +161,16 @@ static void pass_op(struct pass *pass, uint32_t op)
 	case STORE_graph:
 		/* A graph traced as one block: kernels, as far as one can tell. */
 		pass->fact->graph_count++;
-		cover_add(&pass->kernel, start, end);
-		overlap_add(&pass->copy_kernel, GROUP_KERNEL, start, end);
+		cover_add(&pass->kernel, at.start, at.end);
+		overlap_add(&pass->copy_kernel, GROUP_KERNEL, at.start, at.end);
 		break;
 	default:
 		break;
 	}
-	if (start > launched_ns)
-		depth_op(&pass->depth, start, launched_ns);
+	if (at.start > at.launched_ns)
+		depth_op(&pass->depth, at.start, at.launched_ns);
+	pass->fact->paused_ns += pauses_within(pauses, last_ns, at.start);
+	return at.end;
 }
 
 /* The most ops that were launched and not yet started at one time. */
@@ -368,12 +378,9 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	depth_next(&pass.depth);
 	last = op_end(ops, device_op(device, 0));
 	for (size_t i = 0; i < device->count; i++) {
-		uint32_t op = device_op(device, i);
+		int64_t end = pass_op(&pass, device_op(device, i), &device->pauses, last);
 
-		pass_op(&pass, op);
-		fact->paused_ns += pauses_within(&device->pauses, last, op_start(ops, op));
-		if (op_end(ops, op) > last)
-			last = op_end(ops, op);
+		last = end > last ? end : last;
 	}
 	/* Are the launches behind the last op in order, too? */
 	while (pass.depth.launch != TL_NONE)
