@@ -168,6 +168,25 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 	return count;
 }
 
+/* [hot] What went to waste is told by kind: it matters whether launches did. */
+static void count_dropped(struct inject *inject, struct segment *segment, uint8_t *buffer,
+			  size_t valid)
+{
+	uint32_t bytes;
+
+	for (size_t at = 0; at + 8 <= valid; at += bytes) {
+		uint32_t kind = *(uint32_t *)(void *)(buffer + at);
+
+		bytes = record_bytes(inject, segment, buffer, valid, at);
+		if (!bytes)
+			return;
+		if (kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL)
+			atomic_fetch_add(&segment->counts.kernels_dropped, 1);
+		else if (kind == CUPTI_KIND_RUNTIME || kind == CUPTI_KIND_DRIVER)
+			atomic_fetch_add(&segment->counts.calls_dropped, 1);
+	}
+}
+
 /* [hot] CUPTI's worker, or a thread that flushes. */
 static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
@@ -192,12 +211,15 @@ static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	} else {
 		atomic_fetch_add(&segment->counts.records_dropped,
 				 resolve(inject, segment, buffer, valid));
+		count_dropped(inject, segment, buffer, valid);
 		munmap(buffer, bytes);
 		atomic_fetch_sub(&inject->overflow_bytes, bytes);
 	}
 	if (inject->cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == 0 &&
-	    dropped)
+	    dropped) {
 		atomic_fetch_add(&segment->counts.records_dropped, dropped);
+		atomic_fetch_add(&segment->counts.cupti_dropped, dropped);
+	}
 }
 
 /* X(word of TRACE_LIST, kind) */

@@ -71,6 +71,12 @@ enum { CALLS_MAX = 2048 }; /* callback numbers of a domain, at most */
 
 /* What call stacks are taken for: each has a share of its own. */
 enum site_of { SITE_MEMORY, SITE_OBJECT, SITE_COUNT };
+enum { SITES_KNOWN = 1024 };
+
+struct site_known {
+	_Atomic uint64_t hash; /* ^ text */
+	_Atomic uint32_t text;
+};
 
 struct pc_context; /* pcsamp.c */
 
@@ -105,8 +111,10 @@ struct inject {
 	uint32_t range_depth;           /* of its ranges inside */
 	int (*unwind)(int (*step)(void *context, void *user), void *user);
 	uintptr_t (*unwind_ip)(void *context);
-	_Atomic uint32_t stacks[SITE_COUNT]; /* taken so far */
-	uint32_t pc_period;                  /* 2^n cycles; 0 default */
+	uint64_t sites_begun_ns;
+	_Atomic uint64_t sites_ns[SITE_COUNT]; /* spent on call stacks so far */
+	struct site_known sites[SITES_KNOWN];  /* by hash of their addresses: site.c */
+	uint32_t pc_period;                    /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */

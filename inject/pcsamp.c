@@ -29,12 +29,13 @@ enum {
 	REASON_NAME = 128,   /* CUPTI_STALL_REASON_STRING_SIZE */
 	PC_VERSION_MIN = 26, /* CUDA 12.8: before it the continuous mode is not stable */
 	DRAIN_ROUNDS = 64,
-	PERIOD = 20, /* 2^20 cycles */
+	PERIOD = 18, /* 2^18 cycles: 960,000 samples a second of a full H200 */
 };
 
 static const uint64_t DRAIN_NS = 1000000000;
 static const uint64_t DECODED_NS = 150000000; /* what is older has been decoded */
-static const uint64_t LAST_NS = 250000000, LAST_NAP_NS = 10000000;
+/* For the last samples; for the first of a context, which take longer. */
+static const uint64_t LAST_NS = 250000000, FIRST_NS = 600000000, LAST_NAP_NS = 10000000;
 /* CUPTI may write into the buffer of a context that goes, until it is gone. */
 static const uint64_t GONE_NS = 10000000000;
 
@@ -57,6 +58,7 @@ struct pc_context {
 	_Atomic bool enabled;     /* CUPTI samples it, whether we ask for it or not */
 	_Atomic uint64_t gone_ns; /* when it went; 0: it is there */
 	uint64_t drained_ns;      /* the last time that it went well */
+	_Atomic uint64_t samples; /* so far */
 	size_t reasons;
 	struct pc_buffer configured, drain;
 };
@@ -169,6 +171,7 @@ static uint64_t put(struct inject *inject, struct pc_context *pc)
 	bool counts = atomic_load(&inject->pc.counts);
 	uint64_t total = data->total;
 
+	atomic_fetch_add(&pc->samples, total);
 	for (size_t i = 0; i < data->count && i < ROOM; i++) {
 		if (counts)
 			put_pc(segment, pc, &data->at[i]);
@@ -328,29 +331,40 @@ static uint64_t drain_each(struct inject *inject, const struct pc_context *only)
 	return samples;
 }
 
-static bool any_on(struct inject *inject)
+enum { NONE_ON, ALL_CAME, NONE_CAME };
+
+/* Is a context sampled, and has one of them never given a sample? */
+static int state_of(struct inject *inject, const struct pc_context *only)
 {
+	int state = NONE_ON;
+
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
-		if (pc && atomic_load(&pc->on))
-			return true;
+		if (!pc || !atomic_load(&pc->on) || (only && pc != only))
+			continue;
+		if (!atomic_load(&pc->samples))
+			return NONE_CAME;
+		state = ALL_CAME;
 	}
-	return false;
+	return state;
 }
 
-/* Until what the card wrote before has been decoded. */
+/* Until what the card wrote before has been decoded. A program of 28 ms of kernels that
+ * waited 150 ms for its first samples got none (seen with CUPTI 13.0). */
 static void drain_last(struct inject *inject, const struct pc_context *only)
 {
 	struct timespec nap = { 0, (long)LAST_NAP_NS };
 	uint64_t begun = inject_now(), came = begun;
 
 	for (;;) {
+		bool first = state_of(inject, only) == NONE_CAME;
 		uint64_t now = inject_now();
 
 		if (drain_each(inject, only))
 			came = now;
-		if (now - begun > LAST_NS || now - came > DECODED_NS)
+		if (now - begun > (first ? FIRST_NS : LAST_NS) ||
+		    (!first && now - came > DECODED_NS))
 			return;
 		(void)nanosleep(&nap, NULL);
 	}
@@ -452,7 +466,7 @@ void pc_drain(struct inject *inject)
 /* [setup], [final] */
 void pc_end(struct inject *inject)
 {
-	if (!(inject->trace >> TRACE_PC & 1) || !any_on(inject))
+	if (!(inject->trace >> TRACE_PC & 1) || state_of(inject, NULL) == NONE_ON)
 		return;
 	drain_last(inject, NULL);
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {

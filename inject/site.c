@@ -11,14 +11,17 @@
 #include "inject/inject.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
-/* Of a process; what they cost: doc/inject.md. */
-static const uint32_t STACKS_MAX[SITE_COUNT] = { [SITE_MEMORY] = 50000, [SITE_OBJECT] = 25000 };
+/* What stacks may cost a process, each kind of them: at first, and of its whole time.
+ * On an H200's host one takes 10 to 50 us, so a program that makes events all the time
+ * goes without most of the time (doc/inject.md). */
+static const uint64_t FIRST_NS = 50000000, SHARE = 400;
 /* What unwinding, dladdr and snprintf can need: a thread with less goes untold. */
 enum { STACK_LEAST = 64 << 10 };
 
@@ -36,6 +39,7 @@ void site_prepare(struct inject *inject)
 		return;
 	*(void **)(void *)&inject->unwind = dlsym(handle, "_Unwind_Backtrace");
 	*(void **)(void *)&inject->unwind_ip = dlsym(handle, "_Unwind_GetIP");
+	inject->sites_begun_ns = inject_now();
 }
 
 static int step(void *context, void *user)
@@ -79,25 +83,23 @@ static bool has_room(void)
 	return room;
 }
 
-/* Not inlined: its frame is not for threads without room. */
-static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, struct segment *segment)
+/* The text of a stack that has not been seen. */
+static uint32_t text_of(struct segment *segment, const struct walk *walk)
 {
-	struct walk walk = { .count = 0 };
 	char text[2048];
 	size_t len = 0;
 	int told = 0;
 
-	(void)inject->unwind(step, &walk);
-	for (int i = 0; i < walk.count && told < FRAMES_TOLD; i++) {
+	for (int i = 0; i < walk->count && told < FRAMES_TOLD; i++) {
 		Dl_info info;
 		int added;
 
 		/* The return address lies behind the call. */
-		if (!dladdr((void *)(walk.pcs[i] - 1), &info) || !info.dli_fname ||
+		if (!dladdr((void *)(walk->pcs[i] - 1), &info) || !info.dli_fname ||
 		    is_ours(info.dli_fname))
 			continue;
 		added = snprintf(text + len, sizeof(text) - len, "%s\t%lx\t%s\n", info.dli_fname,
-				 (unsigned long)(walk.pcs[i] - 1 - (uintptr_t)info.dli_fbase),
+				 (unsigned long)(walk->pcs[i] - 1 - (uintptr_t)info.dli_fbase),
 				 info.dli_sname ? info.dli_sname : "");
 		if (added < 0 || (size_t)added >= sizeof(text) - len)
 			break;
@@ -107,10 +109,58 @@ static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, stru
 	return len ? text_intern(segment, text, len) : 0;
 }
 
+static int count_loads(struct dl_phdr_info *info, size_t size, void *user)
+{
+	(void)size;
+	*(uint64_t *)user = (uint64_t)info->dlpi_adds << 32 ^ (uint64_t)info->dlpi_subs;
+	return 1;
+}
+
+/* Of the addresses, and of how often objects came and went: what lies there may be
+ * another since. Never 0. */
+static uint64_t hash_of(const struct walk *walk)
+{
+	uint64_t hash = 0;
+
+	(void)dl_iterate_phdr(count_loads, &hash);
+	for (int i = 0; i < walk->count; i++) {
+		hash = (hash ^ walk->pcs[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	return hash | 1;
+}
+
+/* Not inlined: its frame is not for threads without room. */
+static __attribute__((noinline)) uint32_t take_stack(struct inject *inject, struct segment *segment)
+{
+	struct walk walk = { .count = 0 };
+	struct site_known *known;
+	uint64_t hash;
+	uint32_t text;
+
+	(void)inject->unwind(step, &walk);
+	hash = hash_of(&walk);
+	known = &inject->sites[hash >> 32 & (SITES_KNOWN - 1)];
+	/* Both halves agree, or another thread is about to write. */
+	text = atomic_load(&known->text);
+	if (text && atomic_load(&known->hash) == (hash ^ text))
+		return text;
+	text = text_of(segment, &walk);
+	atomic_store(&known->hash, hash ^ text);
+	atomic_store(&known->text, text);
+	return text;
+}
+
 uint32_t site_here(struct inject *inject, struct segment *segment, enum site_of of)
 {
+	uint64_t begun = inject_now();
+	uint32_t text;
+
 	if (!inject->unwind || !inject->unwind_ip || !has_room() ||
-	    atomic_fetch_add(&inject->stacks[of], 1) >= STACKS_MAX[of])
+	    atomic_load(&inject->sites_ns[of]) >
+		    FIRST_NS + (begun - inject->sites_begun_ns) / SHARE)
 		return 0;
-	return take_stack(inject, segment);
+	text = take_stack(inject, segment);
+	atomic_fetch_add(&inject->sites_ns[of], inject_now() - begun);
+	return text;
 }

@@ -59,7 +59,7 @@ static const struct opt run_opts[] = {
 	OPT_STRING(struct run_args, pc, 0, "pc-sampling", "on|off",
 		   N_("why warps stall, by instruction, in the same run; off by default")),
 	OPT_STRING(struct run_args, pc_period, 0, "pc-period", "N",
-		   N_("one PC sample of an SM every 2^N cycles; else 2^20")),
+		   N_("one PC sample of an SM every 2^N cycles; else 2^18")),
 	OPT_STRING(struct run_args, pc_memory, 0, "pc-memory", "BYTES",
 		   N_("device memory for PC samples; else 128 MiB")),
 	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),

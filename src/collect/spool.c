@@ -24,17 +24,13 @@ static const uint64_t RING_SLOTS = 1 << 18;
 /* Of 20 ms, at the end, for processes that go on. */
 enum { LAST_TICKS = 15 };
 
-struct complaint {
-	char line[256];
-};
-
 struct spool {
 	int fd;
 	char path[64];
 	struct spool_head *head;
 	struct segment layout; /* of every segment but its index */
 	struct spooled *live[SEGMENT_COUNT_MAX];
-	VEC(struct complaint) complaints;
+	struct complaints complaints;
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
 	uint64_t begun; /* processes */
@@ -159,7 +155,7 @@ void spool_close(struct spool *spool)
 		munmap(spool->head, SPOOL_HEAD);
 	if (spool->fd >= 0)
 		close(spool->fd);
-	VEC_DONE(&spool->complaints);
+	VEC_DONE(&spool->complaints.lines);
 	free(spool);
 }
 
@@ -256,84 +252,6 @@ static int take_buffers(struct spooled *p, bool last)
 	}
 }
 
-static void complain(struct spool *spool, const struct spooled *p, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void complain(struct spool *spool, const struct spooled *p, const char *fmt, ...)
-{
-	struct complaint *complaint = VEC_ADD(&spool->complaints);
-	int len = snprintf(complaint->line, sizeof(complaint->line), "process %u: ", p->pid);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(complaint->line + len, sizeof(complaint->line) - (size_t)len, fmt, args);
-	va_end(args);
-	session_note(p->sink->session, p->source, "%s", complaint->line);
-}
-
-/* The tool and the programs that it starts are many processes: one line for all. */
-static bool is_told(const struct spool *spool, const char *tool)
-{
-	bool is = false;
-
-	for (size_t i = 0; i < spool->complaints.count && !is; i++)
-		is = strstr(spool->complaints.at[i].line, tool);
-	return is;
-}
-
-/* Why the process recorded less, once. */
-static void look_at_reason(struct spool *spool, struct spooled *p)
-{
-	uint32_t reason = atomic_load(&p->segment->reason);
-	uint32_t detail = atomic_load(&p->segment->reason_detail);
-	char tool[sizeof(p->segment->other_tool)] = "";
-
-	if (reason == p->reason)
-		return;
-	p->reason = reason;
-	switch (reason) {
-	case SEGMENT_REASON_NO_CUPTI:
-		return complain(spool, p,
-				"no libcupti was found: GPU activity is not recorded "
-				"(set SONDE_CUPTI=PATH, or install cuda-cupti)");
-	case SEGMENT_REASON_CUPTI_VERSION:
-		return complain(spool, p,
-				"CUPTI version %u is not one of 12.0 to 13.x: GPU activity is "
-				"not recorded",
-				detail);
-	case SEGMENT_REASON_SUBSCRIBED:
-		return complain(spool, p,
-				"another tool holds CUPTI in this process: GPU activity "
-				"is not recorded");
-	case SEGMENT_REASON_OTHER_TOOL:
-		memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
-		if (is_told(spool, tool))
-			return;
-		return complain(spool, p,
-				"another tool is at work there (%s): its GPU activity is not "
-				"recorded",
-				tool);
-	case SEGMENT_REASON_CALL_FAILED:
-		return complain(spool, p, "CUPTI failed (%u): GPU activity is not recorded",
-				detail);
-	case SEGMENT_REASON_YIELDED:
-		return complain(spool, p,
-				"the program asked for CUPTI itself: from then on its "
-				"GPU activity is not recorded");
-	case SEGMENT_REASON_NO_PC_SAMPLING:
-		if (detail == CUPTI_RESULT_MAX_LIMIT)
-			return complain(spool, p,
-					"PC sampling is of the first context on each card: its "
-					"others have no stall reasons");
-		return complain(spool, p, "no PC sampling (CUPTI %u%s): no stall reasons", detail,
-				detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
-				: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
-								       : "");
-	default:
-		return;
-	}
-}
-
 /* Loss that the process counted, as far as it was not told yet. */
 static void look_at_loss(struct spooled *p)
 {
@@ -354,7 +272,7 @@ static int take_process(struct spool *spool, struct spooled *p, struct sink *sin
 
 	p->sink = sink;
 	p->err = err;
-	look_at_reason(spool, p);
+	spooled_look_at_reason(&spool->complaints, p);
 	ret = spooled_slots(p, false); /* names first; what waits for a device, after it */
 	if (ret >= 0)
 		ret = take_buffers(p, last);
@@ -377,35 +295,6 @@ static void add_status(struct spool_status *status, const struct spooled *p)
 	status->dropped += (int64_t)p->told_dropped + p->malformed;
 }
 
-/* What is known when the process ends, or is let go. */
-static void sum_up(struct spool *spool, struct spooled *p)
-{
-	struct pc_summary pc;
-
-	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
-		return;
-	if (pc.lost)
-		complain(spool, p,
-			 "the memory for PC samples was full: stall reasons are of %.1f s of "
-			 "%.1f s (a longer --pc-period makes fewer samples)",
-			 (double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
-}
-
-static void sum_up_quiet(struct spool *spool, struct spooled *p)
-{
-	const char *why;
-
-	if (!spool->calibrates || !p->kernels_seen)
-		return;
-	why = spooled_quiet_summary(p);
-	if (why)
-		complain(spool, p, "what recording costs can't be told: %s", why);
-	if (p->gated)
-		complain(spool, p,
-			 "recording paused to see what it costs: counts and times leave "
-			 "those windows out");
-}
-
 static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
 {
 	struct spooled *p = spool->live[index];
@@ -419,8 +308,9 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 			     "process %u ended without its exit handlers: what it had not handed "
 			     "over is lost",
 			     p->pid);
-	sum_up(spool, p);
-	sum_up_quiet(spool, p);
+	spooled_sum_up(&spool->complaints, p);
+	if (spool->calibrates && p->kernels_seen)
+		spooled_sum_up_quiet(&spool->complaints, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -532,9 +422,11 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
-	complain(spool, p, "still runs: what it does from here on is not recorded");
-	sum_up(spool, p);
-	sum_up_quiet(spool, p);
+	spooled_complain(&spool->complaints, p,
+			 "still runs: what it does from here on is not recorded");
+	spooled_sum_up(&spool->complaints, p);
+	if (spool->calibrates && p->kernels_seen)
+		spooled_sum_up_quiet(&spool->complaints, p);
 	add_status(&spool->status, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -594,5 +486,6 @@ void spool_status(const struct spool *spool, struct spool_status *ret_status)
 
 const char *spool_complaint(const struct spool *spool, uint32_t number)
 {
-	return number < spool->complaints.count ? spool->complaints.at[number].line : NULL;
+	return number < spool->complaints.lines.count ? spool->complaints.lines.at[number].line
+						      : NULL;
 }

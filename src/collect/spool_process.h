@@ -111,6 +111,23 @@ struct spooled {
 	uint32_t reason;
 };
 
+struct complaint {
+	char line[256];
+};
+
+struct complaints {
+	VEC(struct complaint) lines;
+};
+
+/* spool_tell.c: a line, also as a note of the session. */
+void spooled_complain(struct complaints *told, const struct spooled *p, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Why the process recorded less, once. */
+void spooled_look_at_reason(struct complaints *told, struct spooled *p);
+/* What is known when the process ends, or is let go. */
+void spooled_sum_up(struct complaints *told, struct spooled *p);
+void spooled_sum_up_quiet(struct complaints *told, struct spooled *p);
+
 /* spool_text.c: string of a text in the segment; 0 if it can't be right. */
 uint32_t spooled_text(struct spooled *p, uint32_t text);
 /* The same, demangled. */

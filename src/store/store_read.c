@@ -307,7 +307,9 @@ static int load(struct store *store, struct err *err)
 	    store->session_damaged)
 		store->was_cut = true;
 	session_settle(store->session);
-	if (store->was_cut && !store->chunks.count && !store->session->lanes.count)
+	/* A writer that was killed at once has left an empty profile, not a damaged one. */
+	if (store->was_cut && (store->damage || store->session_damaged) && !store->chunks.count &&
+	    !store->session->lanes.count)
 		return err_set(err, ERR_FORMAT, "%s: is cut or damaged, nothing in it can be read",
 			       store->path);
 	return store_prepare(store, "SELECT data FROM chunk WHERE id = ?", &store->fetch, err);

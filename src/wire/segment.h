@@ -189,10 +189,12 @@ _Static_assert(sizeof(struct segment_slot) == 64, "a slot is a cache line");
 struct segment_counts {
 	_Atomic uint64_t buffers_asked;
 	_Atomic uint64_t buffers_refused; /* none was free: records went to waste */
-	_Atomic uint64_t records_dropped; /* in those, and as CUPTI reports */
-	_Atomic uint64_t slots_dropped;   /* the ring was full */
-	_Atomic uint64_t slots_nested;    /* from inside one of our own functions */
-	_Atomic uint64_t texts_dropped;   /* no room */
+	_Atomic uint64_t records_dropped; /* in those, and as CUPTI reports; of these: */
+	_Atomic uint64_t kernels_dropped, calls_dropped; /* in those */
+	_Atomic uint64_t cupti_dropped;                  /* of CUPTI's, which names no kind */
+	_Atomic uint64_t slots_dropped;                  /* the ring was full */
+	_Atomic uint64_t slots_nested;                   /* from inside one of our own functions */
+	_Atomic uint64_t texts_dropped;                  /* no room */
 	_Atomic uint64_t callbacks;
 	_Atomic uint64_t pc_samples, pc_dropped;
 };

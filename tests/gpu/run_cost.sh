@@ -24,6 +24,7 @@ gcc -O2 -fPIC -shared -I"$cuda/include" -I"$cuda/extras/CUPTI/include" -o "$work
 cd "$work"
 
 us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
+step() { sed -n 's/.*step \([0-9.]*\).*/\1/p'; }
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR+1)/2] : (v[NR/2] + v[NR/2+1]) / 2 }'; }
 run() { timeout 120 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/run_cost.err"; }
 kernels() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' | tail -1 | tr -d ' '; }
@@ -47,6 +48,8 @@ for ((i = 0; i < rounds; i++)); do
 	run -- python3 "$here/eager.py" none | us >>t_sonde
 	run --pc-sampling on -- python3 "$here/eager.py" none | us >>t_pc
 	python3 "$here/eager.py" cuda 2>/dev/null | us >>t_torch
+	python3 "$programs/train.py" fast --profiler none 2>/dev/null | step >>s_plain
+	run -- python3 "$programs/train.py" fast --profiler none | step >>s_sonde
 	a=$(date +%s%N); ./cases 20 >/dev/null; b=$(date +%s%N); run --pc-sampling off -- ./cases 20 >/dev/null; c=$(date +%s%N)
 	run --pc-sampling on -- ./cases 20 >/dev/null; d=$(date +%s%N)
 	echo $(((b - a) / 1000000)) >>c_plain
@@ -79,5 +82,6 @@ row() { # name file baseline
 	row "sonde run, PC sampling" t_pc "$t"
 	row "torch.profiler(CUDA)" t_torch "$t"
 	awk -v s="$(m t_sonde)" -v o="$(m t_torch)" -v p="$t" 'BEGIN { printf "sonde / torch.profiler(CUDA): %.2f x (<= 0.5)\n", (s-p)/(o-p) }'
+	awk -v p="$(m s_plain)" -v s="$(m s_sonde)" 'BEGIN { printf "train.py fast, a step: plain %.2f ms, sonde run %.2f ms (+%.1f %%, <= 5)\n", p * 1e3, s * 1e3, (s - p) * 100 / p }'
 	awk -v a="$(m c_plain)" -v b="$(m c_off)" -v c="$(m c_on)" 'BEGIN { printf "cases 20: plain %d ms, sonde %d ms, with PC sampling %d ms (+%.1f %% of sonde)\n", a, b, c, (c-b)*100/b }'
 } | tee "$out/run_cost.txt"

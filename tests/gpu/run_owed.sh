@@ -47,7 +47,7 @@ else
 	done
 	leaks=(./owed leaks 40) graphs=(./owed graphs 20000) reset=(./owed reset 5)
 	steady=(./owed threads 1 8) threads=(./owed threads 8 60) launch=(./launch 200000)
-	many=(./launch 500000) several=(./owed threads 4 5)
+	many=(./owed threads 1 3) several=(./owed threads 4 5)
 	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 fi
 

@@ -1,0 +1,135 @@
+/* spool_tell.c - what a process's recording lacks, in lines for whoever started it. */
+#include "collect/spool_process.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+void spooled_complain(struct complaints *told, const struct spooled *p, const char *fmt, ...)
+{
+	struct complaint *complaint = VEC_ADD(&told->lines);
+	int len = snprintf(complaint->line, sizeof(complaint->line), "process %u: ", p->pid);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(complaint->line + len, sizeof(complaint->line) - (size_t)len, fmt, args);
+	va_end(args);
+	session_note(p->sink->session, p->source, "%s", complaint->line);
+}
+
+/* The tool and the programs that it starts are many processes: one line for all. */
+static bool is_told(const struct complaints *told, const char *tool)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < told->lines.count && !is; i++)
+		is = strstr(told->lines.at[i].line, tool);
+	return is;
+}
+
+/* Why the process recorded less, once. */
+void spooled_look_at_reason(struct complaints *told, struct spooled *p)
+{
+	uint32_t reason = atomic_load(&p->segment->reason);
+	uint32_t detail = atomic_load(&p->segment->reason_detail);
+	char tool[sizeof(p->segment->other_tool)] = "";
+
+	if (reason == p->reason)
+		return;
+	p->reason = reason;
+	switch (reason) {
+	case SEGMENT_REASON_NO_CUPTI:
+		return spooled_complain(told, p,
+					"no libcupti was found: GPU activity is not recorded "
+					"(set SONDE_CUPTI=PATH, or install cuda-cupti)");
+	case SEGMENT_REASON_CUPTI_VERSION:
+		return spooled_complain(
+			told, p,
+			"CUPTI version %u is not one of 12.0 to 13.x: GPU activity is "
+			"not recorded",
+			detail);
+	case SEGMENT_REASON_SUBSCRIBED:
+		return spooled_complain(told, p,
+					"another tool holds CUPTI in this process: GPU activity "
+					"is not recorded");
+	case SEGMENT_REASON_OTHER_TOOL:
+		memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
+		if (is_told(told, tool))
+			return;
+		return spooled_complain(
+			told, p,
+			"another tool is at work there (%s): its GPU activity is not "
+			"recorded",
+			tool);
+	case SEGMENT_REASON_CALL_FAILED:
+		return spooled_complain(told, p, "CUPTI failed (%u): GPU activity is not recorded",
+					detail);
+	case SEGMENT_REASON_YIELDED:
+		return spooled_complain(told, p,
+					"the program asked for CUPTI itself: from then on its "
+					"GPU activity is not recorded");
+	case SEGMENT_REASON_NO_PC_SAMPLING:
+		if (detail == CUPTI_RESULT_MAX_LIMIT)
+			return spooled_complain(
+				told, p,
+				"PC sampling is of the first context on each card: its "
+				"others have no stall reasons");
+		return spooled_complain(
+			told, p, "no PC sampling (CUPTI %u%s): no stall reasons", detail,
+			detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
+			: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
+							       : "");
+	default:
+		return;
+	}
+}
+
+/* Which records were lost: launches, or what hardly matters. */
+static void sum_up_loss(struct complaints *told, struct spooled *p)
+{
+	const struct segment_counts *counts = &p->segment->counts;
+	uint64_t all = atomic_load(&counts->records_dropped);
+	uint64_t kernels = atomic_load(&counts->kernels_dropped);
+	uint64_t calls = atomic_load(&counts->calls_dropped);
+	uint64_t cupti = atomic_load(&counts->cupti_dropped);
+
+	if (!all || all < cupti || kernels > all - cupti || calls > all - cupti - kernels)
+		return;
+	spooled_complain(told, p,
+			 "%" PRIu64 " records were lost: %" PRIu64 " of kernels, %" PRIu64
+			 " of calls, %" PRIu64 " of others, %" PRIu64
+			 " by CUPTI, which names no kind",
+			 all, kernels, calls, all - cupti - kernels - calls, cupti);
+}
+
+/* What is known when the process ends, or is let go. */
+void spooled_sum_up(struct complaints *told, struct spooled *p)
+{
+	struct pc_summary pc;
+
+	sum_up_loss(told, p);
+	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
+		return;
+	if (pc.lost)
+		spooled_complain(
+			told, p,
+			"the memory for PC samples was full: stall reasons are of %.1f s of "
+			"%.1f s (a longer --pc-period makes fewer samples)",
+			(double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
+}
+
+void spooled_sum_up_quiet(struct complaints *told, struct spooled *p)
+{
+	const char *why;
+
+	why = spooled_quiet_summary(p);
+	if (why)
+		spooled_complain(told, p, "what recording costs can't be told: %s", why);
+	if (p->gated)
+		spooled_complain(told, p,
+				 "recording paused to see what it costs: counts and times leave "
+				 "those windows out");
+}
