@@ -1,0 +1,79 @@
+"""What run_cost.sh measured: medians (and least values) beside their yardsticks.
+
+    run_cost.py FOLDER [FIGURES]    one number a line in FOLDER/VARIANT; the figures that
+                                    count go to FIGURES as JSON. Status 1 if one is missed.
+"""
+import json
+import os
+import statistics
+import sys
+
+folder = sys.argv[1]
+figures = []
+
+
+def numbers(name):
+    path = os.path.join(folder, name)
+    return [float(line) for line in open(path) if line.strip()] if os.path.exists(path) else []
+
+
+def median(name):
+    return statistics.median(numbers(name)) if numbers(name) else None
+
+
+def table(title, plain, variants):
+    print(title)
+    for what, name in variants:
+        mine, base = numbers(name), numbers(plain)
+        if mine and base:
+            print("  %-42s %8.3f us (%.3f)  +%.3f (+%.3f)" %
+                  (what, statistics.median(mine), min(mine), statistics.median(mine) - statistics.median(base),
+                   min(mine) - min(base)))
+
+
+def figure(what, value, yardstick, ratio, bound):
+    """Counts only if both were measured."""
+    ok = None if ratio is None or bound is None else ratio <= bound
+    figures.append({"what": what, "value": value, "yardstick": yardstick,
+                    "ratio": "-" if ratio is None else "%.2f" % ratio,
+                    "wanted": "" if bound is None else "<= %g" % bound, "ok": ok})
+    print("%-44s %12s  of %-22s %6s  %-8s %s" %
+          (what, value, yardstick, figures[-1]["ratio"], figures[-1]["wanted"],
+           {True: "ok", False: "MISSED", None: ""}[ok]))
+
+
+def added(what, name, plain, other, yardstick, bound):
+    mine, base, theirs = median(name), median(plain), median(other)
+    ratio = (mine - base) / (theirs - base) if None not in (mine, base, theirs) and theirs > base else None
+    figure(what, "-" if mine is None or base is None else "+%.3f us" % (mine - base),
+           yardstick + ("" if theirs is None else " +%.3f" % (theirs - base)), ratio, bound)
+
+
+def percent(what, name, plain, bound):
+    mine, base = median(name), median(plain)
+    figure(what, "-" if mine is None else "%.4g" % mine, "%s" % ("-" if base is None else "%.4g" % base),
+           None if mine is None or not base else 100 * (mine - base) / base, bound)
+
+
+table("launch.cu, 200,000 launches, us each: median (least), added", "plain",
+      (("plain", "plain"), ("bare CUPTI consumer, kernels", "bare"), ("bare CUPTI consumer, kernels + runtime", "bare_api"),
+       ("sonde run -t kernel, no host side", "kernel"), ("sonde run -t cuda, no host side", "cuda"), ("sonde run", "all"),
+       ("sonde run --pc-sampling on", "pc"), ("nsys --trace=cuda", "nsys_cuda")))
+table("eager torch loop, 50,000 operators, us each", "t_plain",
+      (("plain", "t_plain"), ("sonde run", "t_sonde"), ("sonde run --pc-sampling on", "t_pc"),
+       ("torch.profiler(CUDA)", "t_torch")))
+added("kernels alone", "kernel", "plain", "bare", "bare consumer", 1.25)
+added("kernels and launches", "cuda", "plain", "nsys_cuda", "nsys", 1.0)
+added("everything", "all", "plain", "nsys_cuda", "nsys", None)
+added("eager torch loop", "t_sonde", "t_plain", "t_torch", "torch.profiler", 0.5)
+percent("train.py fast, s a step, % added", "s_sonde", "s_plain", 5)
+percent("cases.cu 20, ms, % added", "c_off", "c_plain", None)
+percent("cases.cu 20 with PC sampling, ms, % added", "c_on", "c_off", None)
+lacking = sum(n < 200000 for n in numbers("count"))
+figure("profiles that lack a launch", str(lacking), "%d" % len(numbers("count")), float(lacking), 0)
+if median("size"):
+    figure("bytes a launch with its kernel", "%.2f" % (median("size") / 200000), "-", median("size") / 200000, 12)
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "w") as out:
+        json.dump(figures, out)
+sys.exit(any(f["ok"] is False for f in figures))
