@@ -53,10 +53,13 @@ static void buffer_asked(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_re
 
 	*ret_buffer = NULL;
 	*ret_bytes = *ret_records = 0;
-	if (!segment) /* inside ourselves, for instance in a flush of ours */
+	if (!segment) { /* inside ourselves, for instance in a flush of ours: nothing is lost */
 		segment = inject_state ? atomic_load(&inject_state->segment) : NULL;
-	if (!segment)
-		return;
+		if (!segment)
+			return;
+		if (hook.nested)
+			atomic_fetch_sub(&segment->counts.slots_nested, 1);
+	}
 	atomic_fetch_add(&segment->counts.buffers_asked, 1);
 	count = segment->buffer_count;
 	for (uint32_t i = 0; i < count && i < SEGMENT_BUFFERS_MAX; i++) {

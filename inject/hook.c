@@ -21,7 +21,7 @@ static __thread uint32_t thread_of __attribute__((tls_model("initial-exec")));
 /* [hot] */
 struct hook hook_enter(void)
 {
-	struct hook hook = { NULL, errno };
+	struct hook hook = { .saved_errno = errno };
 	struct inject *inject = inject_state;
 
 	if (!inject)
@@ -31,6 +31,7 @@ struct hook hook_enter(void)
 		atomic_fetch_add_explicit(&hook.segment->counts.slots_nested, 1,
 					  memory_order_relaxed);
 		hook.segment = NULL;
+		hook.nested = true;
 	} else if (hook.segment) {
 		inside = 1;
 	}

@@ -133,6 +133,7 @@ struct inject *inject_new(size_t bytes, enum segment_user user, struct segment *
 struct hook {
 	struct segment *segment;
 	int saved_errno;
+	bool nested; /* inside ourselves: segment is NULL, and it was counted */
 };
 
 struct hook hook_enter(void);

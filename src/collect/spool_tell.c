@@ -95,14 +95,21 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 	uint64_t kernels = atomic_load(&counts->kernels_dropped);
 	uint64_t calls = atomic_load(&counts->calls_dropped);
 	uint64_t cupti = atomic_load(&counts->cupti_dropped);
+	uint64_t slots = atomic_load(&counts->slots_dropped);
+	uint64_t nested = atomic_load(&counts->slots_nested);
 
-	if (!all || all < cupti || kernels > all - cupti || calls > all - cupti - kernels)
-		return;
-	spooled_complain(told, p,
-			 "%" PRIu64 " records were lost: %" PRIu64 " of kernels, %" PRIu64
-			 " of calls, %" PRIu64 " of others, %" PRIu64
-			 " by CUPTI, which names no kind",
-			 all, kernels, calls, all - cupti - kernels - calls, cupti);
+	if (all && all >= cupti && kernels <= all - cupti && calls <= all - cupti - kernels)
+		spooled_complain(told, p,
+				 "%" PRIu64 " records were lost: %" PRIu64 " of kernels, %" PRIu64
+				 " of calls, %" PRIu64 " of others, %" PRIu64
+				 " by CUPTI, which names no kind",
+				 all, kernels, calls, all - cupti - kernels - calls, cupti);
+	if (slots || nested)
+		spooled_complain(told, p,
+				 "%" PRIu64
+				 " ranges, marks and sites were lost, their ring was full; "
+				 "%" PRIu64 " calls came from inside sonde's own functions",
+				 slots, nested);
 }
 
 /* What is known when the process ends, or is let go. */
