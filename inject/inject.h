@@ -82,9 +82,10 @@ struct pc_context; /* pcsamp.c */
 
 struct pc {
 	struct pc_context *_Atomic contexts[PC_CONTEXTS_MAX];
-	_Atomic bool counts; /* what is sampled; false: recording is paused */
-	uint32_t period;     /* 2^period cycles */
-	uint64_t turn_ns;    /* since when it ought to be the other; 0: it is right */
+	_Atomic uint64_t devices; /* a bit for each of which a context is sampled */
+	_Atomic bool counts;      /* what is sampled; false: recording is paused */
+	uint32_t period;          /* 2^period cycles */
+	uint64_t turn_ns;         /* since when it ought to be the other; 0: it is right */
 	uint64_t drained_ns;
 };
 
@@ -179,7 +180,7 @@ void pc_context_destroyed(struct inject *inject, void *context); /* [setup] in a
 void pc_setup(struct inject *inject);
 void pc_follow(struct inject *inject); /* [thread] at each tick */
 void pc_drain(struct inject *inject);  /* [thread] */
-void pc_end(struct inject *inject);    /* [setup], [final]: for the last time; takes 0.25 s */
+void pc_end(struct inject *inject);    /* [setup], [final]: for the last time; takes up to 0.6 s */
 
 /* site.c [setup] */
 void site_prepare(struct inject *inject);

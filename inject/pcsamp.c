@@ -357,6 +357,8 @@ static void drain_last(struct inject *inject, const struct pc_context *only)
 	struct timespec nap = { 0, (long)LAST_NAP_NS };
 	uint64_t begun = inject_now(), came = begun;
 
+	if (!atomic_load(&inject->pc.counts))
+		return; /* what comes would be thrown away */
 	for (;;) {
 		bool first = state_of(inject, only) == NONE_CAME;
 		uint64_t now = inject_now();
@@ -377,7 +379,8 @@ static int publish(struct inject *inject, struct pc_context *pc)
 	for (int i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *is = atomic_load(&inject->pc.contexts[i]);
 
-		if (is && (!atomic_load(&is->gone_ns) ||
+		/* Still busy: somebody hangs in CUPTI with its buffers. */
+		if (is && (!atomic_load(&is->gone_ns) || atomic_load(&is->busy) ||
 			   inject_now() - atomic_load(&is->gone_ns) < GONE_NS))
 			continue;
 		if (!atomic_compare_exchange_strong(&inject->pc.contexts[i], &is, pc))
@@ -390,18 +393,24 @@ static int publish(struct inject *inject, struct pc_context *pc)
 	return -1;
 }
 
-/* A second context of a card is not sampled: from its end on CUPTI would refuse all
- * that come after it (seen with CUPTI 13.0). */
-static bool is_second(struct inject *inject, const struct pc_context *pc)
+static uint64_t device_bit(const struct pc_context *pc)
 {
-	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
-		const struct pc_context *other = atomic_load(&inject->pc.contexts[i]);
+	return UINT64_C(1) << pc->device % 64;
+}
 
-		if (other && other != pc && atomic_load(&other->enabled) &&
-		    !atomic_load(&other->gone_ns) && other->device == pc->device)
-			return true;
-	}
-	return false;
+/* A second context of a card is not sampled: from its end on CUPTI would refuse all
+ * that come after it (seen with CUPTI 13.0). Taken before Enable: two threads may make
+ * contexts at once. */
+static bool take_device(struct inject *inject, const struct pc_context *pc)
+{
+	uint64_t bit = device_bit(pc);
+
+	return !(atomic_fetch_or(&inject->pc.devices, bit) & bit);
+}
+
+static void leave_device(struct inject *inject, const struct pc_context *pc)
+{
+	atomic_fetch_and(&inject->pc.devices, ~device_bit(pc));
 }
 
 /* [setup] */
@@ -423,8 +432,11 @@ void pc_context_created(struct inject *inject, void *context)
 		free(pc);
 		return;
 	}
-	if (!is_second(inject, pc))
+	if (take_device(inject, pc)) {
 		result = start(inject, pc);
+		if (!atomic_load(&pc->enabled))
+			leave_device(inject, pc);
+	}
 	if (result)
 		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
 	atomic_store(&pc->on, !result);
@@ -450,6 +462,8 @@ void pc_context_destroyed(struct inject *inject, void *context)
 		if (atomic_exchange(&pc->on, false))
 			tell(inject, pc, false, PC_WHY_END);
 		atomic_store(&pc->gone_ns, inject_now());
+		if (atomic_load(&pc->enabled))
+			leave_device(inject, pc);
 		if (mine)
 			atomic_store(&pc->busy, false);
 		return;

@@ -39,7 +39,7 @@ struct spooled_object {
 /* Launches of a context, by number: spool_quiet.c. */
 struct grid_run {
 	int64_t from, to;
-	int64_t first_ns; /* the earliest begin of its kernels */
+	int64_t first_ns, last_ns; /* the earliest and the latest begin of its kernels */
 };
 
 struct context_grids {

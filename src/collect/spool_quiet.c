@@ -57,14 +57,50 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static void insert(struct context_grids *grids, int64_t number, int64_t start_ns)
+static int64_t greatest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The last window that began by then; `count`: none. */
+static size_t window_at(const struct open_gate *open, size_t count, int64_t ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (open[middle].from_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : count;
+}
+
+/* Kernels of numbers that follow each other: is there a pause between them in which the
+ * program launched nothing? The second is of another window, then. */
+static bool is_apart(const struct spooled *p, int64_t first_ns, int64_t second_ns)
+{
+	const struct open_gate *open = p->gates.at;
+	size_t at = window_at(open, p->gates.count, second_ns);
+
+	return at && at < p->gates.count && first_ns < open[at].from_ns &&
+	       second_ns - first_ns >= open[at].from_ns - open[at - 1].to_ns;
+}
+
+static void insert(const struct spooled *p, struct context_grids *grids, int64_t number,
+		   int64_t start_ns)
 {
 	size_t at = runs_before(grids, number);
 	struct grid_run *runs = grids->runs.at, *before = at ? &runs[at - 1] : NULL;
-	bool joins = at < grids->runs.count && runs[at].from == number + 1;
+	bool joins = at < grids->runs.count && runs[at].from == number + 1 &&
+		     !is_apart(p, start_ns, runs[at].first_ns);
 
-	if (before && before->to >= number - 1) {
+	if (before && (before->to >= number ||
+		       (before->to == number - 1 && !is_apart(p, before->last_ns, start_ns)))) {
 		before->first_ns = least(before->first_ns, start_ns);
+		before->last_ns = greatest(before->last_ns, start_ns);
 		if (before->to >= number)
 			return;
 		before->to = number;
@@ -72,16 +108,18 @@ static void insert(struct context_grids *grids, int64_t number, int64_t start_ns
 			return;
 		before->to = runs[at].to;
 		before->first_ns = least(before->first_ns, runs[at].first_ns);
+		before->last_ns = greatest(before->last_ns, runs[at].last_ns);
 		memmove(&runs[at], &runs[at + 1], (grids->runs.count - at - 1) * sizeof(*runs));
 		grids->runs.count--;
 	} else if (joins) {
 		runs[at].from = number;
 		runs[at].first_ns = least(runs[at].first_ns, start_ns);
+		runs[at].last_ns = greatest(runs[at].last_ns, start_ns);
 	} else if (grids->runs.count < RUNS_MAX) {
 		(void)VEC_ADD(&grids->runs);
 		runs = grids->runs.at;
 		memmove(&runs[at + 1], &runs[at], (grids->runs.count - 1 - at) * sizeof(*runs));
-		runs[at] = (struct grid_run){ number, number, start_ns };
+		runs[at] = (struct grid_run){ number, number, start_ns, start_ns };
 	}
 }
 
@@ -91,7 +129,7 @@ void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel)
 
 	if (!grids || kernel->grid_id <= 0 || kernel->graph_node || kernel->grid_id == INT64_MAX)
 		return;
-	insert(grids, kernel->grid_id, spooled_time(p, kernel->start));
+	insert(p, grids, kernel->grid_id, spooled_time(p, kernel->start));
 }
 
 /* Of the context that launches most. */
@@ -125,22 +163,6 @@ struct costs {
 	double *ns, *share; /* of each window */
 	int64_t launches;   /* from the first to the last window */
 };
-
-/* The last window that began by then; `count`: none. */
-static size_t window_at(const struct open_gate *open, size_t count, int64_t ns)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (open[middle].from_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : count;
-}
 
 /* What was launched in each window; from 0: not known. A kernel starts after its
  * launch, later by its queue at most, which is short beside a window. */

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include <string.h>
+#include <time.h>
 
 #include "inject/inject.h"
 
@@ -17,14 +18,23 @@ static struct segment segment;
 static struct segment_slot slot;
 static uint32_t on_device;
 static int enabled, drained;
+static void *beside; /* a context that another thread makes while one is enabled */
 static uint64_t kept, windows;
+static void (*hangs)(void *context);
 
 struct inject *inject_state = &inject;
 
-/* Sleeps are short: time passes by being asked. */
+/* Time passes by being asked, and in sleeps, which are over at once. */
 uint64_t inject_now(void)
 {
 	return now_ns += MS;
+}
+
+int nanosleep(const struct timespec *span, struct timespec *ret_left)
+{
+	(void)ret_left;
+	now_ns += (uint64_t)span->tv_nsec;
+	return 0;
 }
 
 struct segment_slot *slot_take(struct segment *of)
@@ -56,15 +66,31 @@ void inject_reason(struct inject *of, enum segment_reason reason, uint32_t detai
 
 static uint32_t enable(struct cupti_pc_params *params)
 {
+	void *other = beside;
+
 	(void)params;
 	enabled++;
+	beside = NULL;
+	if (other)
+		pc_context_created(&inject, other);
 	return 0;
+}
+
+static uint32_t refuse(struct cupti_pc_params *params)
+{
+	(void)params;
+	return CUPTI_RESULT_HARDWARE_BUSY;
 }
 
 static uint32_t data(struct cupti_pc_params *params)
 {
+	struct cupti_pc_data *into = params->u.data;
+
 	drained++;
-	((struct cupti_pc_data *)params->u.data)->total = SAMPLES;
+	if (hangs) /* what others do meanwhile */
+		hangs(params->context);
+	into->at[0].offset = 0;
+	into->total = SAMPLES;
 	return 0;
 }
 
@@ -169,6 +195,49 @@ Test(pc_sampling, a_second_context_of_a_card_is_not_sampled_one_of_another_card_
 	cr_assert_eq(enabled, 3, "the first is gone");
 }
 
+Test(pc_sampling, of_two_contexts_that_two_threads_make_at_once_one_is_sampled)
+{
+	int first, second;
+
+	begin();
+	beside = &second;
+	pc_context_created(&inject, &first);
+	cr_assert_eq(enabled, 1);
+	cr_assert_eq(windows, 1);
+	pc_context_destroyed(&inject, &second);
+	pc_context_created(&inject, &second);
+	cr_assert_eq(enabled, 1, "the first is still there");
+}
+
+Test(pc_sampling, a_context_that_was_refused_is_not_in_the_way_of_the_next)
+{
+	int first, second;
+
+	begin();
+	inject.cupti.cuptiPCSamplingEnable = refuse;
+	pc_context_created(&inject, &first);
+	inject.cupti.cuptiPCSamplingEnable = enable;
+	pc_context_created(&inject, &second);
+	cr_assert_eq(enabled, 1);
+}
+
+Test(pc_sampling, where_samples_do_not_count_nobody_waits_for_them)
+{
+	int context;
+
+	begin();
+	pc_context_created(&inject, &context);
+	inject.active = false;
+	pc_follow(&inject);
+	now_ns += 200 * MS;
+	pc_follow(&inject);
+	cr_assert_not(inject.pc.counts);
+	drained = 0;
+	pc_context_destroyed(&inject, &context);
+	pc_end(&inject);
+	cr_assert_eq(drained, 0);
+}
+
 Test(pc_sampling, places_of_contexts_long_gone_are_used_again)
 {
 	int context;
@@ -180,6 +249,30 @@ Test(pc_sampling, places_of_contexts_long_gone_are_used_again)
 		pc_context_destroyed(&inject, &context);
 	}
 	cr_assert_eq(enabled, 2 * PC_CONTEXTS_MAX);
+}
+
+static void goes_and_others_come(void *context)
+{
+	static int others[2 * PC_CONTEXTS_MAX];
+
+	hangs = NULL;
+	pc_context_destroyed(&inject, context);
+	for (int i = 0; i < 2 * PC_CONTEXTS_MAX; i++) {
+		now_ns += 400 * (uint64_t)MS;
+		pc_context_created(&inject, &others[i]);
+		pc_context_destroyed(&inject, &others[i]);
+	}
+}
+
+Test(pc_sampling, buffers_that_somebody_hangs_with_are_not_freed)
+{
+	int context;
+
+	begin();
+	pc_context_created(&inject, &context);
+	hangs = goes_and_others_come;
+	pc_drain(&inject);
+	cr_assert_eq(enabled, 1 + 2 * PC_CONTEXTS_MAX);
 }
 
 Test(pc_sampling, the_last_drain_ends_though_samples_never_do)

@@ -24,6 +24,7 @@ struct quiet_run {
 	int windows;
 	int lag_ns;      /* from a launch to its kernel */
 	int lost;        /* launches in the middle of window 2 that have no record */
+	int idle;        /* window behind which nothing is launched in the pause; 0: none */
 	uint64_t silent; /* bits: windows of which no launch has one */
 	bool shuffled;   /* records in no order */
 };
@@ -51,7 +52,7 @@ static void run_in_windows(struct quiet_run run)
 		int at = run.shuffled ? n * 37 % (run.windows * 100) : n;
 		int i = at / 100, k = at % 100;
 
-		kernel.grid_id = 1 + i * 200 + k;
+		kernel.grid_id = 1 + i * 200 + k - (run.idle && i > run.idle ? 100 : 0);
 		kernel.start = kernel.end = (uint64_t)(1000 + i * 1400 + k * 10 + run.lag_ns);
 		if (!(run.silent >> i & 1) && (i != 2 || k < 50 || k >= 50 + run.lost))
 			bench_record(&bench, (uint32_t)n % 4, &kernel, sizeof(kernel), 216);
@@ -104,6 +105,16 @@ Test(spool_quiet, a_window_without_launches_says_nothing_of_the_pauses_beside_it
 	/* At an end it is as if it were not there. */
 	RUN_IN_WINDOWS(.windows = 9, .silent = 1 | 1 << 8);
 	costs_are(6, 1300);
+}
+
+Test(spool_quiet, launches_of_windows_with_an_idle_pause_between_them_are_told_apart)
+{
+	RUN_IN_WINDOWS(.windows = 9, .idle = 3);
+	costs_are(7, 1600);
+	RUN_IN_WINDOWS(.windows = 9, .idle = 3, .lag_ns = 390);
+	costs_are(7, 1600);
+	RUN_IN_WINDOWS(.windows = 9, .idle = 3, .shuffled = true);
+	costs_are(7, 1600);
 }
 
 Test(spool_quiet, few_windows_tell_nothing_and_why)
