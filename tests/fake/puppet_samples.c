@@ -135,21 +135,30 @@ static void fill(struct sampled *in, struct cupti_pc_data *data)
 	}
 }
 
+static bool is_card_sampled(const void *context)
+{
+	for (int i = 0; i < CONTEXTS; i++) {
+		if (all[i].context && device_of(all[i].context) == device_of(context))
+			return true;
+	}
+	return false;
+}
+
 uint32_t cuptiPCSamplingEnable(struct cupti_pc_params *params)
 {
 	uint32_t result = puppet_word("pc-enable");
-	struct sampled *in = result ? NULL : find(NULL);
+	struct sampled *in;
 
 	if (result)
 		return result;
-	if (!in || !params->context || params->size != offsetof(struct cupti_pc_params, u))
+	if (!params->context || params->size != offsetof(struct cupti_pc_params, u))
 		return RESULT_INVALID_PARAMETER;
-	for (int i = 0; i < CONTEXTS; i++) {
-		if (all[i].context && device_of(all[i].context) == device_of(params->context))
-			return RESULT_INVALID_PARAMETER;
-	}
-	in->context = params->context;
-	return 0;
+	pthread_mutex_lock(&lock);
+	in = is_card_sampled(params->context) ? NULL : find(NULL);
+	if (in)
+		in->context = params->context;
+	pthread_mutex_unlock(&lock);
+	return in ? 0 : RESULT_INVALID_PARAMETER;
 }
 
 /* With its context it goes. */
@@ -202,20 +211,21 @@ uint32_t cuptiPCSamplingSetConfigurationAttribute(struct cupti_pc_params *params
 
 uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
 {
-	struct sampled *in = find(params->context);
 	uint32_t result = puppet_word("pc-data");
+	struct sampled *in;
 
-	if (in && in->full)
-		result = CUPTI_RESULT_OUT_OF_MEMORY;
-	if (result)
-		return result;
-	if (!in || !params->context || params->u.data == in->configured)
-		return RESULT_INVALID_PARAMETER;
 	pthread_mutex_lock(&lock);
-	decode(in);
-	fill(in, params->u.data);
+	in = params->context ? find(params->context) : NULL;
+	if (!result && in && in->full)
+		result = CUPTI_RESULT_OUT_OF_MEMORY;
+	else if (!result && (!in || params->u.data == in->configured))
+		result = RESULT_INVALID_PARAMETER;
+	if (!result) {
+		decode(in);
+		fill(in, params->u.data);
+	}
 	pthread_mutex_unlock(&lock);
-	return 0;
+	return result;
 }
 
 uint32_t cuptiGetCubinCrc(struct cupti_crc_params *params)
