@@ -356,17 +356,17 @@ static void drain_last(struct inject *inject, const struct pc_context *only)
 {
 	struct timespec nap = { 0, (long)LAST_NAP_NS };
 	uint64_t begun = inject_now(), came = begun;
+	uint64_t most = state_of(inject, only) == NONE_CAME ? FIRST_NS : LAST_NS;
 
 	if (!atomic_load(&inject->pc.counts))
 		return; /* what comes would be thrown away */
 	for (;;) {
-		bool first = state_of(inject, only) == NONE_CAME;
 		uint64_t now = inject_now();
 
 		if (drain_each(inject, only))
 			came = now;
-		if (now - begun > (first ? FIRST_NS : LAST_NS) ||
-		    (!first && now - came > DECODED_NS))
+		if (now - begun > most ||
+		    (now - came > DECODED_NS && state_of(inject, only) != NONE_CAME))
 			return;
 		(void)nanosleep(&nap, NULL);
 	}
