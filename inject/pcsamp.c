@@ -52,7 +52,7 @@ struct pc_buffer {
 };
 
 struct pc_context {
-	void *context;
+	void *_Atomic context;
 	uint32_t id, device;
 	_Atomic bool busy, on;
 	_Atomic bool enabled;     /* CUPTI samples it, whether we ask for it or not */
@@ -372,25 +372,34 @@ static void drain_last(struct inject *inject, const struct pc_context *only)
 	}
 }
 
-/* A place that nobody has, or had long ago; -1: there is none. The thread sees the
- * context from then on, and waits for `busy`. */
-static int publish(struct inject *inject, struct pc_context *pc)
+/* A place that nobody has, or had long ago, `busy` for us; NULL: there is none. It is
+ * never freed: the thread may be about to look at `busy`. */
+static struct pc_context *take_place(struct inject *inject)
 {
 	for (int i = 0; i < PC_CONTEXTS_MAX; i++) {
-		struct pc_context *is = atomic_load(&inject->pc.contexts[i]);
+		struct pc_context *is = atomic_load(&inject->pc.contexts[i]), *fresh;
 
+		if (!is && (fresh = calloc(1, sizeof(*fresh)))) {
+			atomic_store(&fresh->busy, true);
+			if (atomic_compare_exchange_strong(&inject->pc.contexts[i], &is, fresh))
+				return fresh;
+			free(fresh);
+		}
 		/* Still busy: somebody hangs in CUPTI with its buffers. */
-		if (is && (!atomic_load(&is->gone_ns) || atomic_load(&is->busy) ||
-			   inject_now() - atomic_load(&is->gone_ns) < GONE_NS))
+		if (!is || !atomic_load(&is->gone_ns) ||
+		    inject_now() - atomic_load(&is->gone_ns) < GONE_NS ||
+		    atomic_exchange(&is->busy, true))
 			continue;
-		if (!atomic_compare_exchange_strong(&inject->pc.contexts[i], &is, pc))
-			continue;
-		/* Itself not freed: the thread may be about to look at `busy`. */
-		if (is)
+		if (atomic_load(&is->gone_ns)) {
 			buffers_free(is);
-		return i;
+			atomic_store(&is->enabled, false);
+			atomic_store(&is->samples, 0);
+			is->reasons = 0;
+			return is;
+		}
+		atomic_store(&is->busy, false); /* another thread was faster */
 	}
-	return -1;
+	return NULL;
 }
 
 static uint64_t device_bit(const struct pc_context *pc)
@@ -416,22 +425,22 @@ static void leave_device(struct inject *inject, const struct pc_context *pc)
 /* [setup] */
 void pc_context_created(struct inject *inject, void *context)
 {
-	struct pc_context *pc = pc_possible(inject) ? calloc(1, sizeof(*pc)) : NULL;
 	uint32_t result = CUPTI_RESULT_MAX_LIMIT;
+	struct pc_context *pc;
 
-	if (!pc)
+	if (!pc_possible(inject))
 		return;
+	pc = take_place(inject);
+	if (!pc) {
+		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+		return;
+	}
 	pc->context = context;
 	if (inject->cupti.cuptiGetContextId)
 		(void)inject->cupti.cuptiGetContextId(context, &pc->id);
 	if (inject->cupti.cuptiGetDeviceId)
 		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
-	atomic_store(&pc->busy, true);
-	if (publish(inject, pc) < 0) {
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-		free(pc);
-		return;
-	}
+	atomic_store(&pc->gone_ns, 0);
 	if (take_device(inject, pc)) {
 		result = start(inject, pc);
 		if (!atomic_load(&pc->enabled))
