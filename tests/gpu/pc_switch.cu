@@ -230,6 +230,22 @@ static void at_exit(void)
 	fflush(stdout);
 }
 
+static void sample_once(struct sampled *mine)
+{
+	float *x;
+
+	stage = "enable";
+	enable(mine);
+	cudaMalloc((void **)&x, 4096);
+	spin<<<132, 128>>>(x, 10000);
+	cudaDeviceSynchronize();
+	stage = drains ? "drain" : "disable";
+	if (drains)
+		drain(mine);
+	else
+		disable(mine);
+}
+
 static void contexts(void)
 {
 	CUdevice device;
@@ -238,20 +254,10 @@ static void contexts(void)
 	cuCtxGetDevice(&device);
 	for (; count < 20; count++) {
 		struct sampled *mine = (struct sampled *)calloc(1, sizeof(*mine));
-		float *x;
 
 		stage = "create";
 		cuCtxCreate(&mine->context, NULL, 0, device);
-		stage = "enable";
-		enable(mine);
-		cudaMalloc((void **)&x, 4096);
-		spin<<<132, 128>>>(x, 10000);
-		cudaDeviceSynchronize();
-		stage = drains ? "drain" : "disable";
-		if (drains)
-			drain(mine);
-		else
-			disable(mine);
+		sample_once(mine);
 		stage = "destroy";
 		cuCtxDestroy(mine->context);
 	}
@@ -286,22 +292,12 @@ static void devices(void)
 {
 	for (int i = 0; i < 10; i++) {
 		struct sampled *mine = (struct sampled *)calloc(1, sizeof(*mine));
-		float *x;
 
 		stage = "set up";
 		cudaSetDevice(1);
 		cudaFree(0);
 		cuCtxGetCurrent(&mine->context);
-		stage = "enable";
-		enable(mine);
-		cudaMalloc((void **)&x, 4096);
-		spin<<<132, 128>>>(x, 10000);
-		cudaDeviceSynchronize();
-		stage = drains ? "drain" : "disable";
-		if (drains)
-			drain(mine);
-		else
-			disable(mine);
+		sample_once(mine);
 		stage = "reset";
 		cudaDeviceReset();
 	}
