@@ -41,7 +41,7 @@ static const uint64_t GONE_NS = 10000000000;
 
 /* Device memory for samples; CUPTI's own default is 512 MiB. With it goes the
  * period: at CUPTI's own, about 2^13 cycles, a full H200 makes 12 million samples
- * a second and overflows this; 2^20 makes 240,000. */
+ * a second and overflows this; 2^16 did not (doc/measured.md). */
 static const uint64_t HARDWARE_BYTES = 128 << 20;
 static const uint64_t SCRATCH_BYTES = 4 << 20;
 
@@ -460,7 +460,6 @@ void pc_context_destroyed(struct inject *inject, void *context)
 {
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
-
 		bool mine;
 
 		if (!pc || pc->context != context || atomic_load(&pc->gone_ns))

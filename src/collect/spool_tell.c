@@ -130,9 +130,8 @@ void spooled_sum_up(struct complaints *told, struct spooled *p)
 
 void spooled_sum_up_quiet(struct complaints *told, struct spooled *p)
 {
-	const char *why;
+	const char *why = spooled_quiet_summary(p);
 
-	why = spooled_quiet_summary(p);
 	if (why)
 		spooled_complain(told, p, "what recording costs can't be told: %s", why);
 	if (p->gated)

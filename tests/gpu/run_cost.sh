@@ -36,7 +36,7 @@ for ((i = 0; i < rounds; i++)); do
 	./launch $launches | us >>plain
 	CUDA_INJECTION64_PATH=$work/bare.so BARE=kernel ./launch $launches | us >>bare
 	CUDA_INJECTION64_PATH=$work/bare.so BARE=api ./launch $launches | us >>bare_api
-	run --no-system -t kernel -- ./launch $launches | us >>kernel
+	run --no-system --no-threads -t kernel -- ./launch $launches | us >>kernel
 	kernels >>count
 	run --no-system --no-threads -t cuda -- ./launch $launches | us >>cuda
 	kernels >>count
