@@ -74,9 +74,15 @@ struct stall_list {
 	double share[STALL_GROUP_COUNT];
 };
 
-/* The reason that most samples name, with "not_selected" as one, as ncu counts them;
- * NULL: too few samples, or the next is within chance. *ret_all: of all reasons. */
-const char *stall_top(const struct metric_table *table, double *ret_samples, double *ret_all);
+struct stall_lead {
+	const char *reason;  /* that most samples name, "not_selected" among them; NULL: too few */
+	double samples, all; /* of it; of all reasons */
+	bool sure;           /* it leads by more than chance */
+};
+
+/* SMs that are sampled at the same moment may run in step: of `in_step` samples each
+ * no more is known than of one. */
+void stall_lead_read(const struct metric_table *table, double in_step, struct stall_lead *ret_lead);
 void stall_list_read(const struct metric_table *table, struct stall_list *ret_stalls);
 void stall_list_done(struct stall_list *stalls);
 /* The reason that a CPIStall message of ncu speaks of and its share in 0..1;

@@ -104,10 +104,11 @@ static double read_samples(const struct metric_table *table, double values[REASO
  * which the next rests. */
 static const double TOP_SAMPLES = 30;
 /* Two counts differ by more than chance with 99 % certainty: z = 2.576 standard
- * deviations of their difference, whose variance is their sum (Poisson). */
+ * deviations of their difference, whose variance is their sum (Poisson), times
+ * the number of samples that speak as one. */
 static const double TOP_LEAD_SQUARED = 2.576 * 2.576;
 
-const char *stall_top(const struct metric_table *table, double *ret_samples, double *ret_all)
+void stall_lead_read(const struct metric_table *table, double in_step, struct stall_lead *ret_lead)
 {
 	static const char before[] = "smsp__pcsamp_warps_issue_stalled_";
 	const char *top = NULL;
@@ -129,12 +130,13 @@ const char *stall_top(const struct metric_table *table, double *ret_samples, dou
 			next = values[i];
 		}
 	}
-	*ret_samples = most;
-	*ret_all = all;
-	return all >= TOP_SAMPLES &&
-			       (most - next) * (most - next) >= TOP_LEAD_SQUARED * (most + next)
-		       ? top
-		       : NULL;
+	*ret_lead = (struct stall_lead){
+		.reason = all >= TOP_SAMPLES ? top : NULL,
+		.samples = most,
+		.all = all,
+		.sure = (most - next) * (most - next) >=
+			TOP_LEAD_SQUARED * (most + next) * in_step,
+	};
 }
 
 static double read_counters(const struct metric_table *table, double values[REASON_COUNT])

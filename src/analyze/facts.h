@@ -418,8 +418,9 @@ struct kernel_fact {
 	int64_t stall_samples;          /* PC samples behind them; 0: counters */
 	bool few_stalls;                /* too few to rest anything on */
 	/* The reason that most PC samples name, "not_selected" among them: it was ready and
-	 * another warp went first. NULL: none leads by more than chance. */
+	 * another warp went first. NULL: they are too few. */
 	const char *top_stall;
+	bool sure_stall;                 /* it leads by more than chance */
 	int64_t top_samples, pc_samples; /* of that reason; of all, issued or not */
 };
 

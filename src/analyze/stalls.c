@@ -18,6 +18,8 @@
 
 /* doc/bound.md, step 7: latency binds below this share of issue slots in use. */
 static const double STARVED_ISSUE_SHARE = 0.6;
+/* Standard deviations of a binomial share: 99 %. */
+static const double LEAD = 2.576;
 
 struct tally {
 	uint32_t device, function, reason;
@@ -81,12 +83,17 @@ static int by_function(const void *a, const void *b)
 	return (x->reason > y->reason) - (x->reason < y->reason);
 }
 
-/* Of the samples that say which reason, those in which something was issued;
- * NAN where the list lacks what it takes to tell. */
-static double issue_share(const struct metric_table *table)
+struct issue {
+	double share; /* of the samples that say which reason, those in which something was
+			 issued; NAN where the list lacks what it takes to tell */
+	bool sure;    /* it is below the bound by more than chance */
+};
+
+/* `speak_as_one` samples each. */
+static struct issue issue_of(const struct metric_table *table, double speak_as_one)
 {
 	static const char before[] = "smsp__pcsamp_warps_issue_stalled_", after[] = "_not_issued";
-	double all = 0, idle = 0;
+	double all = 0, idle = 0, share;
 
 	for (size_t i = 0; i < table->rows.count; i++) {
 		const char *name = table->rows.at[i].name;
@@ -99,7 +106,39 @@ static double issue_share(const struct metric_table *table)
 		else
 			all += table->rows.at[i].value;
 	}
-	return idle > 0 && all >= idle ? 1 - idle / all : NAN;
+	if (!(idle > 0) || all < idle)
+		return (struct issue){ .share = NAN };
+	share = 1 - idle / all;
+	return (struct issue){
+		.share = share,
+		.sure = share + LEAD * sqrt(share * (1 - share) * speak_as_one / all) <
+			STARVED_ISSUE_SHARE,
+	};
+}
+
+/* Samples that speak as one: all SMs are sampled at the same moments, and those that began
+ * a launch together run in step (doc/measured.md). The SMs with a block of it, at most. */
+static double in_step(const struct facts *facts, uint32_t device, uint32_t function)
+{
+	const struct session *session = facts->session;
+	double sms = device < session->devices.count
+			     ? (double)session->devices.at[device].sm_count
+			     : 0;
+	double blocks = 0;
+
+	for (size_t i = 0; i < facts->kernels.count; i++) {
+		const struct kernel_fact *kernel = &facts->kernels.at[i];
+		const struct kernel_key *key;
+
+		if (kernel->key >= session->keys.count || kernel->device != device)
+			continue;
+		key = &session->keys.at[kernel->key];
+		if (key->name == function)
+			blocks = fmax(blocks, (double)key->grid[0] * key->grid[1] * key->grid[2]);
+	}
+	if (blocks > 0 && blocks < sms)
+		sms = blocks;
+	return fmax(sms, 1);
 }
 
 /* A full queue is a unit that is busy: that is a matter of throughput, which
@@ -117,7 +156,7 @@ static void number(struct bound_fact *bound, const char *metric, double value, c
 /* Latency, as far as samples alone can say it: the schedulers had nothing to
  * issue for most of the time, and one group of reasons says why. */
 static void judge(struct facts *facts, struct kernel_fact *kernel, const struct stall_list *stalls,
-		  double issue)
+		  const struct issue *issue)
 {
 	struct bound_fact *bound = &kernel->bound;
 	enum stall_group group = 0;
@@ -126,7 +165,7 @@ static void judge(struct facts *facts, struct kernel_fact *kernel, const struct 
 		if (stalls->share[g] > stalls->share[group])
 			group = g;
 	if (kernel->has_bound || kernel->collective || stalls->few ||
-	    !(issue < STARVED_ISSUE_SHARE) || !stalls->at.count ||
+	    !(issue->share < STARVED_ISSUE_SHARE) || !stalls->at.count ||
 	    is_throttle(stalls->at.at[0].reason))
 		return;
 	kernel->has_bound = true;
@@ -137,7 +176,7 @@ static void judge(struct facts *facts, struct kernel_fact *kernel, const struct 
 		bound->grade = GRADE_LOW;
 	} else {
 		bound->unit = stall_group_name(group);
-		bound->grade = group == STALL_MEMORY ? GRADE_LOW : GRADE_MEDIUM;
+		bound->grade = group == STALL_MEMORY || !issue->sure ? GRADE_LOW : GRADE_MEDIUM;
 	}
 	if (group == STALL_MEMORY) {
 		bound->runner_up = BOUND_DRAM;
@@ -151,7 +190,7 @@ static void judge(struct facts *facts, struct kernel_fact *kernel, const struct 
 	       100 * stalls->share[group], "%");
 	number(bound, arena_printf(&facts->arena, "stall share %s", stalls->at.at[0].reason),
 	       100 * stalls->at.at[0].share, "%");
-	number(bound, "issue slots in use", 100 * issue, "%");
+	number(bound, "issue slots in use", 100 * issue->share, "%");
 	number(bound, "PC samples without an issue", stalls->samples, "count");
 }
 
@@ -160,8 +199,9 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 	const struct session *session = facts->session;
 	struct metric_table table = { 0 };
 	struct stall_list stalls = { 0 };
-	double issue, top_samples, all;
-	const char *top;
+	struct stall_lead lead;
+	struct issue issue;
+	double one;
 
 	for (size_t i = 0; i < count; i++) {
 		if (i && at[i].reason == at[i - 1].reason)
@@ -172,8 +212,9 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 	}
 	metric_table_sort(&table);
 	stall_list_read(&table, &stalls);
-	issue = issue_share(&table);
-	top = stall_top(&table, &top_samples, &all);
+	one = in_step(facts, at->device, at->function);
+	issue = issue_of(&table, one);
+	stall_lead_read(&table, one, &lead);
 	for (size_t i = 0; i < facts->kernels.count && isfinite(stalls.samples); i++) {
 		struct kernel_fact *kernel = &facts->kernels.at[i];
 
@@ -185,10 +226,11 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 			*VEC_ADD(&kernel->stalls) = stalls.at.at[k];
 		kernel->stall_samples = (int64_t)stalls.samples;
 		kernel->few_stalls = stalls.few;
-		kernel->top_stall = top;
-		kernel->top_samples = (int64_t)top_samples;
-		kernel->pc_samples = (int64_t)all;
-		judge(facts, kernel, &stalls, issue);
+		kernel->top_stall = lead.reason;
+		kernel->sure_stall = lead.sure;
+		kernel->top_samples = (int64_t)lead.samples;
+		kernel->pc_samples = (int64_t)lead.all;
+		judge(facts, kernel, &stalls, &issue);
 	}
 	stall_list_done(&stalls);
 	metric_table_done(&table);

@@ -163,6 +163,7 @@ void present_json_kernel(const struct facts *facts, const struct kernel_fact *ke
 		if (kernel->top_stall) {
 			json_text(json, "top_stall", kernel->top_stall);
 			json_i64(json, "top_stall_samples", kernel->top_samples);
+			json_bool(json, "top_stall_sure", kernel->sure_stall);
 		}
 	}
 	if (kernel->has_counters)

@@ -20,6 +20,7 @@ struct group {
 	bool collective, mixed_bound, has_bound;
 	const char *group;     /* of the bound: "memory", "fma" */
 	const char *stall;     /* that leads, of the instance with most time */
+	bool sure_stall;       /* by more than chance */
 	int64_t stall_samples; /* of that reason */
 	int64_t pc_samples;    /* of all reasons, of the same instance */
 	int64_t stall_ns;      /* that time */
@@ -50,6 +51,7 @@ static void add_to_group(struct group *group, const struct kernel_fact *kernel)
 	group->collective = group->collective || kernel->collective;
 	if (kernel->pc_samples && kernel->sum_ns >= group->stall_ns) {
 		group->stall = kernel->top_stall;
+		group->sure_stall = kernel->sure_stall;
 		group->stall_samples = kernel->top_samples;
 		group->pc_samples = kernel->pc_samples;
 		group->stall_ns = kernel->sum_ns;
@@ -134,7 +136,8 @@ static const char *bound_cell(struct page *page, const struct group *group)
 	return bound;
 }
 
-/* "long_scoreboard 50 % of 1,204"; "none of 12" where none is named. */
+/* "long_scoreboard 50 % of 1,204"; "wait? 34 % of 90" where another may lead as well;
+ * "none of 12" where none is named. */
 static const char *stall_cell(struct page *page, const struct group *group)
 {
 	struct unit_text share, count;
@@ -145,7 +148,7 @@ static const char *stall_cell(struct page *page, const struct group *group)
 	if (!group->stall)
 		return page_printf(page, _("none of %s"), count.at);
 	return page_printf(
-		page, _("%s %s of %s"), group->stall,
+		page, group->sure_stall ? _("%s %s of %s") : _("%s? %s of %s"), group->stall,
 		units_share(&share, (double)group->stall_samples / (double)group->pc_samples),
 		count.at);
 }
@@ -188,7 +191,8 @@ static void stall_remark(struct page *page, const struct facts *facts, const str
 	if (sampled) {
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
 			  _("Stall reasons are shares of a kernel's PC samples; none is named of "
-			    "fewer than 30, nor where the next may lead by chance (1 in 100)."));
+			    "fewer than 30. With \"?\" the next may lead as well: SMs that run in "
+			    "step were looked at too seldom to tell (1 in 100)."));
 		sampling_cost(page, facts, groups);
 	} else if (!strcmp(state, "off") && groups->all.count)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,

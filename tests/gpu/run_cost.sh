@@ -1,9 +1,10 @@
 #!/bin/bash
 # What `sonde run` costs the program: launch.cu, an eager torch loop, cases.cu,
 # beside a bare CUPTI consumer, Nsight Systems and torch.profiler. Variants
-# alternate; medians; a figure counts only if the profile holds every launch.
+# alternate; medians; launch.cu runs three times a round. A figure counts only if
+# the profile holds every launch.
 #
-#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes 50 s
+#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes 80 s
 #
 # ./bench overhead calls it. FIGURES: where the figures go as JSON. Status 1 if one is
 # missed.
@@ -15,7 +16,7 @@ rounds=${1:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=${OUT:-$work}
-launches=200000
+many=200000
 nsys=$(ls /opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys 2>/dev/null | tail -1)
 for p in launch cases; do
 	nvcc -O3 -lineinfo -arch=sm_90 -o "$work/$p" "$programs/$p.cu" || exit 1
@@ -32,22 +33,29 @@ run() { timeout 120 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/ru
 kernels() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' | tail -1 | tr -d ' '; }
 bytes() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' >/dev/null && stat -c %s "$work/p.sonde"; }
 
-for ((i = 0; i < rounds; i++)); do
-	./launch $launches | us >>plain
-	CUDA_INJECTION64_PATH=$work/bare.so BARE=kernel ./launch $launches | us >>bare
-	CUDA_INJECTION64_PATH=$work/bare.so BARE=api ./launch $launches | us >>bare_api
-	run --no-system --no-threads -t kernel -- ./launch $launches | us >>kernel
+# launch.cu, once each way.
+launches() {
+	./launch $many | us >>plain
+	CUDA_INJECTION64_PATH=$work/bare.so BARE=kernel ./launch $many | us >>bare
+	CUDA_INJECTION64_PATH=$work/bare.so BARE=api ./launch $many | us >>bare_api
+	run --no-system --no-threads -t kernel -- ./launch $many | us >>kernel
 	kernels >>count
-	run --no-system --no-threads -t cuda -- ./launch $launches | us >>cuda
+	run --no-system --no-threads -t cuda -- ./launch $many | us >>cuda
 	kernels >>count
-	run -- ./launch $launches | us >>all
+	run -- ./launch $many | us >>all
 	kernels >>count
 	bytes >>size
-	run --pc-sampling on -- ./launch $launches | us >>pc
+	run --pc-sampling on -- ./launch $many | us >>pc
 	kernels >>count
 	if [[ $nsys ]]; then
-		"$nsys" profile --trace=cuda --sample=none --cpuctxsw=none -f true -o nsys ./launch $launches 2>/dev/null | us >>nsys_cuda
+		"$nsys" profile --trace=cuda --sample=none --cpuctxsw=none -f true -o nsys ./launch $many 2>/dev/null | us >>nsys_cuda
 	fi
+}
+
+for ((i = 0; i < rounds; i++)); do
+	launches
+	launches
+	launches
 	python3 "$here/eager.py" none | us >>t_plain
 	run -- python3 "$here/eager.py" none | us >>t_sonde
 	run --pc-sampling on -- python3 "$here/eager.py" none | us >>t_pc
@@ -60,6 +68,7 @@ for ((i = 0; i < rounds; i++)); do
 	echo $(((c - b) / 1000000)) >>c_off
 	echo $(((d - c) / 1000000)) >>c_on
 done
+grep -sI . plain bare bare_api kernel cuda all pc nsys_cuda [cst]_* >"$out/run_cost.rows"
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 python3 "$here/run_cost.py" "$work" ${FIGURES:+"$FIGURES"} | tee "$out/run_cost.txt"
 exit "${PIPESTATUS[0]}"

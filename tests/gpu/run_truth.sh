@@ -35,7 +35,8 @@ claim $? "pipeline.cu: the faults built into it are told"
 
 echo "== cases"
 run -o cases0.sonde -- ./cases 5 >/dev/null
-run --pc-sampling on -o cases1.sonde -- ./cases 5 >/dev/null
+# one_block alone is on one SM: 18 samples of 5 rounds.
+run --pc-sampling on -o cases1.sonde -- ./cases 10 >/dev/null
 for i in 0 1; do
 	"$sonde" sql --json cases$i.sonde 'select name, duration_ns from kernel' >cases$i.rows
 done
