@@ -1,12 +1,14 @@
 """A small training job with known faults (slow) and without them (fast).
 
-    python3 train.py slow|fast [--profiler torch|none]
+    python3 train.py slow|fast [--profiler torch|none] [--steps N]
 
 With torch's profiler it writes a Kineto trace, its own table and a memory
 snapshot into $OUT (default /tmp). With none it marks the same four steps with
-cudaProfilerStart and cudaProfilerStop.
+cudaProfilerStart and cudaProfilerStop, of N steps (8) all but the first three
+and the last, and prints how long all took and the median of the marked ones.
 """
 import os
+import statistics
 import sys
 import time
 
@@ -18,13 +20,14 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 out = os.environ.get("OUT", "/tmp")
 mode = sys.argv[1] if len(sys.argv) > 1 else "slow"
 own_profiler = "none" not in sys.argv
+count = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 8
 torch.manual_seed(0)
 dev = "cuda"
 
 
 class Data(torch.utils.data.Dataset):
     def __len__(self):
-        return 64 * 12
+        return 64 * (count + 4)
 
     def __getitem__(self, i):
         x = torch.randn(3, 64, 64)
@@ -56,7 +59,7 @@ dl = torch.utils.data.DataLoader(Data(), batch_size=64, num_workers=0 if mode ==
 
 def steps(step_done):
     for s, (x, y) in enumerate(dl):
-        if s >= 8:
+        if s >= count:
             break
         x = x.to(dev, non_blocking=mode != "slow")
         y = y.to(dev)
@@ -90,14 +93,15 @@ else:
         if s == 2:
             torch.cuda.synchronize()
             torch.cuda.cudart().cudaProfilerStart()
-        if s == 6:
+        if s == count - 2:
             torch.cuda.synchronize()
             torch.cuda.cudart().cudaProfilerStop()
-        if 2 < s <= 6:
+        if 2 < s <= count - 2:
             times.append(time.perf_counter())
 
     times = []
     start = time.perf_counter()
     steps(mark)
     torch.cuda.synchronize()
-    print("wall %.4f step %.4f" % (time.perf_counter() - start, (times[-1] - times[0]) / 3))
+    wall = time.perf_counter() - start
+    print("wall %.4f step %.4f" % (wall, statistics.median(b - a for a, b in zip(times, times[1:]))))

@@ -59,7 +59,7 @@ table("launch.cu, 200,000 launches, us each: median (least), added", "plain",
       (("plain", "plain"), ("bare CUPTI consumer, kernels", "bare"), ("bare CUPTI consumer, kernels + runtime", "bare_api"),
        ("sonde run -t kernel, no host side", "kernel"), ("sonde run -t cuda, no host side", "cuda"), ("sonde run", "all"),
        ("sonde run --pc-sampling on", "pc"), ("nsys --trace=cuda", "nsys_cuda")))
-table("eager torch loop, 50,000 operators, us each", "t_plain",
+table("eager torch loop, five times 50,000 operators, us each", "t_plain",
       (("plain", "t_plain"), ("sonde run", "t_sonde"), ("sonde run --pc-sampling on", "t_pc"),
        ("torch.profiler(CUDA)", "t_torch")))
 added("kernels alone", "kernel", "plain", "bare", "bare consumer", 1.25)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # What `sonde run` costs the program: launch.cu, an eager torch loop, cases.cu,
 # beside a bare CUPTI consumer, Nsight Systems and torch.profiler. Variants
-# alternate; medians; launch.cu runs three times a round. A figure counts only if
+# alternate; medians; launch.cu runs twice a round. A figure counts only if
 # the profile holds every launch.
 #
-#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes 80 s
+#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes about 85 s
 #
 # ./bench overhead calls it. FIGURES: where the figures go as JSON. Status 1 if one is
 # missed.
@@ -55,13 +55,12 @@ launches() {
 for ((i = 0; i < rounds; i++)); do
 	launches
 	launches
-	launches
 	python3 "$here/eager.py" none | us >>t_plain
 	run -- python3 "$here/eager.py" none | us >>t_sonde
 	run --pc-sampling on -- python3 "$here/eager.py" none | us >>t_pc
 	python3 "$here/eager.py" cuda 2>/dev/null | us >>t_torch
-	python3 "$programs/train.py" fast --profiler none 2>/dev/null | step >>s_plain
-	run -- python3 "$programs/train.py" fast --profiler none | step >>s_sonde
+	python3 "$programs/train.py" fast --profiler none --steps 60 2>/dev/null | step >>s_plain
+	run -- python3 "$programs/train.py" fast --profiler none --steps 60 | step >>s_sonde
 	a=$(date +%s%N); ./cases 20 >/dev/null; b=$(date +%s%N); run --pc-sampling off -- ./cases 20 >/dev/null; c=$(date +%s%N)
 	run --pc-sampling on -- ./cases 20 >/dev/null; d=$(date +%s%N)
 	echo $(((b - a) / 1000000)) >>c_plain

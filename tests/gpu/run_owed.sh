@@ -2,12 +2,12 @@
 # What `sonde run` claims and was shown on puppets only, in one call on a card: leaks
 # with their sites, graphs, resets, calls of the system, threads, other tools beside
 # us, PC sampling and windows while threads launch, several threads at
-# the highest rate, and what each part of a recording costs.
+# the highest rate. What each part of a recording costs: run_parts.sh.
 #
 #   SONDE=build/portable/sonde tests/gpu/run_owed.sh [SECONDS]   at most so long; 450
 #   DRY=build/dev tests/gpu/run_owed.sh          on puppets: that the script itself works
 #
-# About 7 minutes on one H200. Needs libsonde-inject.so and -osrt.so beside sonde; on
+# About 3 minutes on one H200, 3 more if there is time for run_cost.sh. Needs libsonde-inject.so and -osrt.so beside sonde; on
 # a card nvcc and python3 with torch. What there is no time or tool for is said to be
 # skipped. Status 1 if a claim fails. Reports, logs and profiles up to 4 MiB go to $OUT.
 set -u
@@ -187,31 +187,7 @@ if time_for 80 "several threads at the highest rate"; then
 	claim $? "threads: kernels and calls, kept and lost, are all that was launched"
 fi
 
-# Alternating, least of three: which word costs what.
-if time_for 60 "cost of each part"; then
-	us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
-	[[ ! $dry ]] || us() { cat >/dev/null; echo 1; }
-	parts=("plain" "-t kernel --no-system --no-threads" "-t cuda --no-system --no-threads"
-		"-t cuda,nvtx --no-system --no-threads" "-t cuda,nvtx,memory --no-system --no-threads"
-		"-t cuda,nvtx,memory,sync --no-system --no-threads"
-		"-t cuda,nvtx,memory,sync --no-threads" "-t cuda,nvtx,memory,sync" "-t cuda,nvtx,memory,sync,sched,cpu")
-	for round in 1 2 3; do
-		for i in "${!parts[@]}"; do
-			if [[ ${parts[i]} == plain ]]; then
-				"${launch[@]}" | us >>"part$i"
-			else
-				# shellcheck disable=SC2086
-				run ${parts[i]} -o part.sonde -- "${launch[@]}" 2>/dev/null | us >>"part$i"
-			fi
-		done
-	done
-	plain=$(sort -n part0 | head -1)
-	for i in "${!parts[@]}"; do
-		awk -v n="${parts[i]}" -v v="$(sort -n "part$i" | head -1)" -v p="$plain" \
-			'BEGIN { printf "  %-52s %7.3f us  +%.3f\n", n, v, v - p }'
-	done
-fi
-if [[ ! $dry ]] && time_for 110 "cost beside others"; then
+if [[ ! $dry ]] && time_for 180 "cost beside others"; then
 	SONDE=$sonde "$here/run_cost.sh" 2
 fi
 cp ./*.err ./*.json ./*.log "$out/" 2>/dev/null

@@ -1,0 +1,19 @@
+"""Rows "PROGRAM VARIANT MICROSECONDS" of run_parts.sh, in the order they were measured:
+medians, and what each variant added to the plain run of its own round (median, quartiles)."""
+import statistics
+import sys
+
+rounds = {}
+for line in open(sys.argv[1]):
+    program, how, value = line.split()
+    rows = rounds.setdefault(program, [])
+    if how == "plain":
+        rows.append({})
+    rows[-1][how] = float(value)
+for program, rows in rounds.items():
+    print("%s: us, median; added in the same round: median (quartiles), of %d rounds" % (program, len(rows)))
+    for how in rows[0]:
+        values = [row[how] for row in rows if how in row]
+        added = [row[how] - row["plain"] for row in rows if how in row]
+        low, middle, high = statistics.quantiles(added, n=4) if len(added) > 1 else added * 3
+        print("  %-12s %10.3f   %+9.3f (%+.3f to %+.3f)" % (how, statistics.median(values), middle, low, high))
