@@ -52,7 +52,8 @@ as() { # variant command...
 	torch) [[ $* == *eager* ]] && "${@/none/cuda}" ;;
 	kernels) run -t kernel $none -- "$@" ;;
 	launches) run -t cuda $none -- "$@" ;;
-	objects) run -t $all $none -- "$@" ;;
+	memory) run -t cuda,nvtx,memory $none -- "$@" ;;
+	sync) run -t $all $none -- "$@" ;;
 	cards) run -t $all --no-threads -- "$@" ;;
 	switches) run -t $all,sched,cpu --no-system -- "$@" ;;
 	python) run -t $all,python --no-system -- "$@" ;;
@@ -64,7 +65,7 @@ run() { timeout 100 "$sonde" run --no-report -o p.sonde "$@"; }
 (($#)) || set -- "${!commands[@]}"
 while ((SECONDS < limit)); do
 	for program in "$@"; do
-		for how in plain bare torch kernels launches objects cards switches python everything; do
+		for how in plain bare torch kernels launches memory sync cards switches python everything; do
 			# shellcheck disable=SC2086
 			value=$(as $how ${commands[$program]} 2>>"$out/run_parts.err" | number)
 			[[ $value ]] || continue
