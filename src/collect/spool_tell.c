@@ -21,13 +21,19 @@ void spooled_complain(struct complaints *told, const struct spooled *p, const ch
 }
 
 /* The tool and the programs that it starts are many processes: one line for all. */
-static bool is_told(const struct complaints *told, const char *tool)
+static void tell_of_tool(struct complaints *told, const struct spooled *p)
 {
-	bool is = false;
+	char tool[sizeof(p->segment->other_tool)] = "", named[sizeof(tool) + 2];
 
-	for (size_t i = 0; i < told->lines.count && !is; i++)
-		is = strstr(told->lines.at[i].line, tool);
-	return is;
+	memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
+	snprintf(named, sizeof(named), "(%s)", *tool ? tool : "unnamed"); /* scribbled over */
+	for (size_t i = 0; i < told->lines.count; i++) {
+		if (strstr(told->lines.at[i].line, named))
+			return;
+	}
+	spooled_complain(told, p,
+			 "another tool is at work there %s: its GPU activity is not recorded",
+			 named);
 }
 
 /* Why the process recorded less, once. */
@@ -35,7 +41,6 @@ void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 {
 	uint32_t reason = atomic_load(&p->segment->reason);
 	uint32_t detail = atomic_load(&p->segment->reason_detail);
-	char tool[sizeof(p->segment->other_tool)] = "";
 
 	if (reason == p->reason)
 		return;
@@ -56,14 +61,7 @@ void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 					"another tool holds CUPTI in this process: GPU activity "
 					"is not recorded");
 	case SEGMENT_REASON_OTHER_TOOL:
-		memcpy(tool, p->segment->other_tool, sizeof(tool) - 1);
-		if (is_told(told, tool))
-			return;
-		return spooled_complain(
-			told, p,
-			"another tool is at work there (%s): its GPU activity is not "
-			"recorded",
-			tool);
+		return tell_of_tool(told, p);
 	case SEGMENT_REASON_CALL_FAILED:
 		return spooled_complain(told, p, "CUPTI failed (%u): GPU activity is not recorded",
 					detail);

@@ -482,6 +482,27 @@ Test(spool, a_process_that_gave_up_says_why)
 	cr_assert_null(spool_complaint(bench.spool, sizeof(reasons) / sizeof(reasons[0])));
 }
 
+/* The tool and what it starts are many processes. Rubbish in place of its name, and a
+ * name that another line happens to hold, are no reason to be silent. */
+Test(spool, another_tool_is_told_once_by_its_whole_name)
+{
+	static const char *const tools[] = { "ncu", "", "nsys", "CUPTI", "ncu", "", "process" };
+	static const char *const told[] = { "(ncu)", "(unnamed)", "(nsys)", "(CUPTI)",
+					    "(process)" };
+
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+		snprintf(bench.segment->other_tool, sizeof(bench.segment->other_tool), "%s",
+			 tools[i]);
+		atomic_store(&bench.segment->reason, SEGMENT_REASON_OTHER_TOOL);
+		take();
+		bench_claim(&bench);
+	}
+	for (uint32_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		cr_assert(strstr(spool_complaint(bench.spool, i), told[i]), "%s",
+			  spool_complaint(bench.spool, i));
+	cr_assert_null(spool_complaint(bench.spool, sizeof(told) / sizeof(told[0])));
+}
+
 Test(spool, room_of_a_process_that_ended_is_there_for_the_next)
 {
 	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("first"));
