@@ -23,6 +23,7 @@
 #include "wire/segment.h"
 
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
+#define NVTX_INJECTION "NVTX_INJECTION64_PATH"
 
 enum { RUN_ENV_MAX = 8 };
 /* Odd, so that it does not keep step with timers. */
@@ -312,9 +313,9 @@ static void tell(const struct run *run, const char *path)
 			status.unserved_host);
 	if (below_found(run->ncu))
 		fprintf(stderr,
-			"sonde run: ncu was started by the command: with %s set it may refuse to "
-			"work; call it as `env -u %s ncu`, or run it under sonde directly\n",
-			CUDA_INJECTION, CUDA_INJECTION);
+			"sonde run: ncu was started by the command and may refuse to work beside "
+			"sonde: call it as `env -u %s -u %s ncu`, or as `sonde run -- ncu`\n",
+			CUDA_INJECTION, NVTX_INJECTION);
 	if (other_tool(run->args->command.at[0]))
 		fprintf(stderr,
 			"sonde run: %s profiles the program itself: its GPU activity is not "
@@ -363,7 +364,7 @@ static bool is_taken(const char *variable)
 static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_MAX],
 		       struct err *err)
 {
-	static const char *const injections[] = { CUDA_INJECTION, "NVTX_INJECTION64_PATH" };
+	static const char *const injections[] = { CUDA_INJECTION, NVTX_INJECTION };
 	char library[PATH_MAX];
 	size_t at = 1; /* [0] is the spool's path */
 	int ret = find_library(args, library, err);

@@ -423,7 +423,7 @@ def refusing_tool():
             argv = ["sh", "-c", script]
             alone, under = at.run(argv), at.sonde(argv)
             expect(alone.returncode == under.returncode, "%s: status %d" % (script, under.returncode))
-            lines = [line for line in under.stderr.decode().splitlines() if "env -u CUDA_INJECTION64_PATH ncu" in line]
+            lines = [line for line in under.stderr.decode().splitlines() if "`" + without + "ncu`" in line]
             expect(len(lines) == said, "%s: said: %s" % (script, under.stderr))
         direct = at.sonde(["ncu"])
         expect(b"started by the command" not in direct.stderr and direct.returncode == 1, "%r" % direct.stderr)
