@@ -73,7 +73,8 @@ static const struct opt run_opts[] = {
 	OPT_FLAG(struct run_args, status, 0, "status",
 		 N_("a live line on the terminal; its title where COMMAND writes there")),
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
-	OPT_FLAG(struct run_args, torch_ops, 0, "torch-ops", N_("PyTorch's operators as ranges")),
+	OPT_FLAG(struct run_args, torch_ops, 0, "torch-ops",
+		 N_("PyTorch's operators as ranges; brings nvtx")),
 	OPT_FLAG(struct run_args, no_threads, 0, "no-threads",
 		 N_("do not look at what threads are at")),
 	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
@@ -144,8 +145,8 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_text(out, ",api-all");
 	if (args->graph && !strcmp(args->graph, "graph"))
 		buf_text(out, ",graph");
-	if (args->torch_ops)
-		buf_text(out, ",torch-ops");
+	if (args->torch_ops) /* PyTorch's ranges are NVTX ranges */
+		buf_text(out, run_host_has_word(list, "nvtx") ? ",torch-ops" : ",nvtx,torch-ops");
 	if (args->pc && !strcmp(args->pc, "on"))
 		buf_text(out, ",pc");
 	if (args->pc_period)

@@ -326,6 +326,8 @@ def torch_names():
         expect(names == dict.fromkeys(("load, decode", "aten::mul", "aten::empty"), 10000), "%s" % names)
         texts = at.number("select count(*) from string where text like 'aten::%'")
         expect(texts == 2, "%d texts" % texts)
+        at.sonde(host("nvtx_ops"), "-t", "cuda", "--torch-ops")
+        expect(at.number("select count(*) from range where name = 'aten::mul'") == 10000, "nvtx comes with it")
         at.sonde(host("nvtx_ops"))
         expect(at.number("select count(distinct name) from range") == 20001, "names as they are")
         at.clean()
