@@ -32,6 +32,21 @@ time_for() {
 run() { timeout 150 "$sonde" run --no-report "$@"; }
 one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
 check() { python3 "$here/run_owed.py" "$@"; }
+# What the process's own source lost, or with '=' the kernel's of context switches, which
+# are neither kernels nor calls.
+lost_of() { # profile [=]
+	one "$1" "select coalesce(sum(l.dropped), 0) from loss l join source s on s.id = l.source
+		join string t on t.id = s.reader where t.text ${2:-<>} 'perf'"
+}
+# On puppets no switch finds no room: here some did, to see that nothing counts them as launches.
+lose_switches() { # profile
+	[[ ! $dry ]] || python3 - "$1" <<-'END'
+		import sqlite3, sys
+		with sqlite3.connect(sys.argv[1]) as profile:
+		    profile.execute("update loss set dropped = dropped + 1000 where source in (select s.id from source s "
+		                    "join string t on t.id = s.reader where t.text = 'perf')")
+	END
+}
 made() { grep -o 'launches [0-9]*' "$1" | awk '{ n += $2 } END { print n + 0 }'; }
 
 cd "$work"
@@ -57,10 +72,12 @@ exact() { # name program...
 	shift
 	run -o "$name.sonde" "${options[@]}" -- "$@" >"$name.out" 2>"$name.err"
 	claim $? "$name: ends well"
+	lose_switches "$name.sonde"
 	kernels=$(one "$name.sonde" 'select count(*) from kernel')
-	lost=$(one "$name.sonde" 'select sum(dropped) from loss')
+	lost=$(lost_of "$name.sonde")
 	grep 'sonde run: p' "$name.err"
-	echo "  launched $(made "$name.out"), kernels $kernels, lost $lost, $(stat -c %s "$name.sonde") bytes"
+	echo "  launched $(made "$name.out"), kernels $kernels, lost $lost, of context switches" \
+		"$(lost_of "$name.sonde" =), $(stat -c %s "$name.sonde") bytes"
 	(($(made "$name.out") == kernels + lost))
 	claim $? "$name: kept and lost are all that was launched"
 }
@@ -178,11 +195,13 @@ if time_for 80 "several threads at the highest rate"; then
 	run -o threads.sonde -- "${threads[@]}" >threads.out 2>threads.err
 	claim $? "threads: ends well"
 	cat threads.err
+	lose_switches threads.sonde
 	n=$(made threads.out)
 	kernels=$(one threads.sonde 'select count(*) from kernel')
 	calls=$(one threads.sonde "select (select count(*) from runtime where name like 'cudaLaunchKernel%') + (select count(*) from driver where name like 'cuLaunchKernel%')")
-	lost=$(one threads.sonde 'select sum(dropped) from loss')
-	echo "  launched $n, kernels $kernels, their calls $calls, lost $lost, $(stat -c %s threads.sonde) bytes"
+	lost=$(lost_of threads.sonde)
+	echo "  launched $n, kernels $kernels, their calls $calls, lost $lost, of context switches" \
+		"$(lost_of threads.sonde =), $(stat -c %s threads.sonde) bytes"
 	((2 * n == kernels + calls + lost))
 	claim $? "threads: kernels and calls, kept and lost, are all that was launched"
 fi
