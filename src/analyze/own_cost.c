@@ -53,6 +53,16 @@ static void take_calibration(struct facts *facts, uint32_t source, const char *t
 		*VEC_ADD(&facts->calibrations) = fact;
 }
 
+static void take_recorder(struct facts *facts, const char *text)
+{
+	struct recorder_fact fact = { .wall_ns = number_in(text, "wall_ns"),
+				      .cpu_ns = number_in(text, "cpu_ns"),
+				      .cards_cpu_ns = number_in(text, "cards_cpu_ns") };
+
+	if (fact.wall_ns > 0 && fact.cards_cpu_ns >= 0 && fact.cpu_ns >= fact.cards_cpu_ns)
+		facts->recorder = fact;
+}
+
 void own_cost_facts(const struct session *session, struct facts *facts)
 {
 	for (size_t i = 0; i < session->envs.count; i++) {
@@ -63,5 +73,7 @@ void own_cost_facts(const struct session *session, struct facts *facts)
 			take_pc(facts, env->source, session_text(session, env->value));
 		else if (!strcmp(key, "calibration"))
 			take_calibration(facts, env->source, session_text(session, env->value));
+		else if (!strcmp(key, "recorder_cost"))
+			take_recorder(facts, session_text(session, env->value));
 	}
 }

@@ -34,5 +34,11 @@ struct calibration_fact {
 	double share[3];     /* of the time */
 };
 
+/* What the recording process and its child took of the processors beside the program. */
+struct recorder_fact {
+	int64_t wall_ns; /* 0: unknown */
+	int64_t cpu_ns, cards_cpu_ns;
+};
+
 /* Of what a run measured itself and wrote into its environment. */
 void own_cost_facts(const struct session *session, struct facts *facts);

@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -262,6 +264,20 @@ static int record(struct run *run, struct err *err)
 	return ret;
 }
 
+/* What the recording took of other cores than the command's. */
+static void describe_cost(const struct run *run, struct session *session)
+{
+	int64_t cards_ns = run_system_cpu_ns(run->system);
+	struct buf text = { 0 };
+
+	buf_printf(&text, "cpu_ns=%" PRId64 ";cards_cpu_ns=%" PRId64 ";wall_ns=%" PRId64,
+		   clock_ns(CLOCK_PROCESS_CPUTIME_ID) + cards_ns, cards_ns,
+		   clock_steady_ns() - run->start_ns);
+	session_env(session, SESSION_NONE, SESSION_NONE, STR("recorder_cost"),
+		    (struct str){ text.at, text.len });
+	buf_done(&text);
+}
+
 static void describe(struct run *run)
 {
 	struct session *session = store_session(run->store);
@@ -277,6 +293,7 @@ static void describe(struct run *run)
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("pc_sampling"),
 		    str_of(run->args->pc && !strcmp(run->args->pc, "on") ? "on" : "off"));
 	buf_done(&command);
+	describe_cost(run, session);
 }
 
 /* Tools that bring a library of their own into the program get it as without us.

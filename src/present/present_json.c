@@ -291,6 +291,17 @@ static void put_pc_samplings(const struct facts *facts, struct json *json)
 	json_end(json);
 }
 
+static void put_recorder(const struct recorder_fact *recorder, struct json *json)
+{
+	if (!recorder->wall_ns)
+		return;
+	json_object(json, "recorder");
+	json_i64(json, "wall_ns", recorder->wall_ns);
+	json_i64(json, "cpu_ns", recorder->cpu_ns);
+	json_i64(json, "cards_cpu_ns", recorder->cards_cpu_ns);
+	json_end(json);
+}
+
 /* What recording cost. Nothing is known where there are no records of it. */
 static void put_overhead(const struct facts *facts, struct json *json)
 {
@@ -312,6 +323,7 @@ static void put_overhead(const struct facts *facts, struct json *json)
 		}
 		json_end(json);
 	}
+	put_recorder(&facts->recorder, json);
 	put_calibrations(facts, json);
 	put_pc_samplings(facts, json);
 	json_end(json);

@@ -73,6 +73,25 @@ static void print_overhead(struct page *page, const struct facts *facts)
 	buf_done(&line);
 }
 
+static void print_recorder(struct page *page, const struct recorder_fact *recorder)
+{
+	struct unit_text ns, cards, share;
+
+	if (!recorder->wall_ns)
+		return;
+	page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+		  page_printf(page,
+			      recorder->cards_cpu_ns
+				      ? _("Beside the program, sonde took %s of other cores' time "
+					  "(%s of one), %s of it for the samples of the cards.")
+				      : _("Beside the program, sonde took %s of other cores' time "
+					  "(%s of one)."),
+			      units_ns(&ns, recorder->cpu_ns),
+			      units_share(&share,
+					  (double)recorder->cpu_ns / (double)recorder->wall_ns),
+			      units_ns(&cards, recorder->cards_cpu_ns)));
+}
+
 /* What it added to the program's time, seen by leaving it off now and then. */
 static void print_calibrations(struct page *page, const struct facts *facts)
 {
@@ -148,6 +167,7 @@ void text_loss(struct page *page, const struct facts *facts)
 	if (!lost && facts->damaged_chunks <= 0)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
 	print_overhead(page, facts);
+	print_recorder(page, &facts->recorder);
 	print_calibrations(page, facts);
 	print_pauses(page, facts);
 	for (size_t i = 0; i < session->missing_columns.count && i < (size_t)page->top; i++)

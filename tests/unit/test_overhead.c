@@ -53,3 +53,36 @@ Test(overhead, without_records_nothing_is_claimed)
 	cr_assert_eq(trace.facts->own_ns, 0);
 	trace_done(&trace);
 }
+
+static void recorder(struct trace *trace, const char *text)
+{
+	session_env(trace->store->session, SESSION_NONE, SESSION_NONE, STR("recorder_cost"),
+		    str_of(text));
+}
+
+Test(overhead, what_the_recorder_took_is_told_if_it_makes_sense)
+{
+	static const struct {
+		const char *text;
+		int64_t wall_ns;
+	} cases[] = {
+		{ "cpu_ns=300;cards_cpu_ns=100;wall_ns=2000", 2000 },
+		{ "cpu_ns=300;cards_cpu_ns=0;wall_ns=2000", 2000 },
+		{ "cpu_ns=99;cards_cpu_ns=100;wall_ns=2000", 0 },
+		{ "cpu_ns=300;wall_ns=2000", 0 },
+		{ "cpu_ns=300;cards_cpu_ns=-1;wall_ns=2000", 0 },
+		{ "cpu_ns=300;cards_cpu_ns=100;wall_ns=0", 0 },
+		{ "", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct trace trace = trace_new();
+
+		trace_launch(&trace, 1, 0, 10, 20);
+		recorder(&trace, cases[i].text);
+		trace_analyze(&trace);
+		cr_assert_eq(trace.facts->recorder.wall_ns, cases[i].wall_ns, "%s", cases[i].text);
+		cr_assert_eq(trace.facts->recorder.cpu_ns, cases[i].wall_ns ? 300 : 0);
+		trace_done(&trace);
+	}
+}
