@@ -134,8 +134,7 @@ void stall_lead_read(const struct metric_table *table, double in_step, struct st
 		.reason = all >= TOP_SAMPLES ? top : NULL,
 		.samples = most,
 		.all = all,
-		.sure = (most - next) * (most - next) >=
-			TOP_LEAD_SQUARED * (most + next) * in_step,
+		.sure = (most - next) * (most - next) >= TOP_LEAD_SQUARED * (most + next) * in_step,
 	};
 }
 

@@ -121,9 +121,8 @@ static struct issue issue_of(const struct metric_table *table, double speak_as_o
 static double in_step(const struct facts *facts, uint32_t device, uint32_t function)
 {
 	const struct session *session = facts->session;
-	double sms = device < session->devices.count
-			     ? (double)session->devices.at[device].sm_count
-			     : 0;
+	double sms =
+		device < session->devices.count ? (double)session->devices.at[device].sm_count : 0;
 	double blocks = 0;
 
 	for (size_t i = 0; i < facts->kernels.count; i++) {

@@ -80,16 +80,16 @@ static void print_recorder(struct page *page, const struct recorder_fact *record
 	if (!recorder->wall_ns)
 		return;
 	page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
-		  page_printf(page,
-			      recorder->cards_cpu_ns
-				      ? _("Beside the program, sonde took %s of other cores' time "
-					  "(%s of one), %s of it for the samples of the cards.")
-				      : _("Beside the program, sonde took %s of other cores' time "
-					  "(%s of one)."),
-			      units_ns(&ns, recorder->cpu_ns),
-			      units_share(&share,
-					  (double)recorder->cpu_ns / (double)recorder->wall_ns),
-			      units_ns(&cards, recorder->cards_cpu_ns)));
+		  page_printf(
+			  page,
+			  recorder->cards_cpu_ns
+				  ? _("Beside the program, sonde took %s of other cores' time "
+				      "(%s of one), %s of it for the samples of the cards.")
+				  : _("Beside the program, sonde took %s of other cores' time "
+				      "(%s of one)."),
+			  units_ns(&ns, recorder->cpu_ns),
+			  units_share(&share, (double)recorder->cpu_ns / (double)recorder->wall_ns),
+			  units_ns(&cards, recorder->cards_cpu_ns)));
 }
 
 /* What it added to the program's time, seen by leaving it off now and then. */
