@@ -1,10 +1,12 @@
 /*
  * site.c - where in the host's code memory, streams, events and graphs are asked for: the call
- * stack as text, "path TAB offset TAB symbol LF" a frame, innermost first.
- * Names that only the file's symbol table knows are found by sonde.
+ * stack as text, "path TAB offset LF" a frame, innermost first, the offset from the
+ * object's first page. Functions are named by sonde: dladdr goes through all that an
+ * object exports for each address, 0.5 ms for 45,000 symbols, while it holds the
+ * loader's lock, and a library of PyTorch has several times as many.
  *
- * The unwinder is libgcc's, of the process if it has one. It and dladdr take the
- * loader's lock, so this runs only in callbacks of CUDA calls, which come on the
+ * The unwinder is libgcc's, of the process if it has one. It and dl_iterate_phdr take
+ * the loader's lock, so this runs only in callbacks of CUDA calls, which come on the
  * host's own threads outside of signal handlers, and only for calls that are
  * rare and slow by themselves. Nothing here is [hot].
  */
@@ -22,12 +24,23 @@ enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
  * On an H200's host one takes 10 to 50 us, so a program that makes events all the time
  * goes without most of the time (doc/inject.md). */
 static const uint64_t FIRST_NS = 50000000, SHARE = 400;
-/* What unwinding, dladdr and snprintf can need: a thread with less goes untold. */
+/* What unwinding, the walk over objects and snprintf can need: a thread with less goes untold. */
 enum { STACK_LEAST = 64 << 10 };
 
 struct walk {
 	uintptr_t pcs[FRAMES_MAX];
 	int count;
+};
+
+/* The objects that a stack's addresses lie in. Their paths are copied, as an object may
+ * go once the walk over all is done. */
+struct located {
+	const struct walk *walk;
+	uint16_t path[FRAMES_MAX]; /* offset in paths + 1; 0: in no object, or one of ours */
+	uintptr_t offset[FRAMES_MAX];
+	char paths[8192];
+	size_t used;
+	int left; /* addresses not found yet */
 };
 
 /* [setup] */
@@ -83,24 +96,90 @@ static bool has_room(void)
 	return room;
 }
 
+/* From the object's first page to behind its last byte. */
+static void extent(const struct dl_phdr_info *info, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		if (part->p_vaddr < low)
+			low = part->p_vaddr;
+		if (part->p_vaddr + part->p_memsz > high)
+			high = part->p_vaddr + part->p_memsz;
+	}
+	*ret_start = info->dlpi_addr + (low & ~(uintptr_t)(SEGMENT_PAGE - 1));
+	*ret_end = high ? info->dlpi_addr + high : *ret_start;
+}
+
+/* Offset + 1; 0: there is no room, or it says nothing. The program itself has no name here. */
+static uint16_t path_add(struct located *located, const char *name)
+{
+	size_t room = sizeof(located->paths) - located->used, at = located->used;
+	ssize_t len;
+
+	if (is_ours(name))
+		return 0;
+	if (*name) {
+		len = (ssize_t)strlen(name);
+		if ((size_t)len + 1 > room)
+			return 0;
+		memcpy(located->paths + at, name, (size_t)len);
+	} else {
+		len = room > 1 ? readlink("/proc/self/exe", located->paths + at, room - 1) : -1;
+		if (len <= 0)
+			return 0;
+	}
+	located->paths[at + (size_t)len] = 0;
+	located->used += (size_t)len + 1;
+	return (uint16_t)(at + 1);
+}
+
+static int locate(struct dl_phdr_info *info, size_t size, void *user)
+{
+	struct located *located = user;
+	uintptr_t start, end;
+	uint16_t path = 0;
+	bool known = false;
+
+	(void)size;
+	extent(info, &start, &end);
+	for (int i = 0; i < located->walk->count; i++) {
+		/* The return address lies behind the call. */
+		uintptr_t pc = located->walk->pcs[i] - 1;
+
+		if (pc < start || pc >= end)
+			continue;
+		if (!known)
+			path = path_add(located, info->dlpi_name ? info->dlpi_name : "");
+		known = true;
+		located->path[i] = path;
+		located->offset[i] = pc - start;
+		located->left--;
+	}
+	return located->left <= 0;
+}
+
 /* The text of a stack that has not been seen. */
 static uint32_t text_of(struct segment *segment, const struct walk *walk)
 {
+	struct located located = { .walk = walk, .left = walk->count };
 	char text[2048];
 	size_t len = 0;
 	int told = 0;
 
+	(void)dl_iterate_phdr(locate, &located);
 	for (int i = 0; i < walk->count && told < FRAMES_TOLD; i++) {
-		Dl_info info;
 		int added;
 
-		/* The return address lies behind the call. */
-		if (!dladdr((void *)(walk->pcs[i] - 1), &info) || !info.dli_fname ||
-		    is_ours(info.dli_fname))
+		if (!located.path[i])
 			continue;
-		added = snprintf(text + len, sizeof(text) - len, "%s\t%lx\t%s\n", info.dli_fname,
-				 (unsigned long)(walk->pcs[i] - 1 - (uintptr_t)info.dli_fbase),
-				 info.dli_sname ? info.dli_sname : "");
+		added = snprintf(text + len, sizeof(text) - len, "%s\t%lx\n",
+				 located.paths + located.path[i] - 1,
+				 (unsigned long)located.offset[i]);
 		if (added < 0 || (size_t)added >= sizeof(text) - len)
 			break;
 		len += (size_t)added;

@@ -1,11 +1,11 @@
 #include "collect/maps.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -104,6 +104,29 @@ void maps_load(struct maps *maps, const char *root, int64_t pid)
 		mapping->path[path.len] = 0;
 	}
 	buf_done(&text);
+}
+
+/* "mnt:[4026531841]"; false: it can't be told. */
+static bool namespace_of(const char *root, const char *process, char *ret_name, size_t size)
+{
+	struct buf path = { 0 };
+	ssize_t len;
+
+	buf_printf(&path, "%s/proc/%s/ns/mnt", root, process);
+	len = readlink(path.at, ret_name, size - 1);
+	buf_done(&path);
+	ret_name[len > 0 ? len : 0] = 0;
+	return len > 0;
+}
+
+void maps_prefix(const char *root, int64_t pid, struct buf *ret_prefix)
+{
+	char number[32], its[64], ours[64];
+
+	(void)snprintf(number, sizeof(number), "%lld", (long long)pid);
+	if (namespace_of(root, number, its, sizeof(its)) &&
+	    namespace_of(root, "self", ours, sizeof(ours)) && strcmp(its, ours) != 0)
+		buf_printf(ret_prefix, "%s/proc/%s/root", root, number);
 }
 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)

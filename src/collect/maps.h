@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 struct mapping {
 	uint64_t start, end;
 	uint64_t base; /* where the file's first byte lies, or would */
@@ -26,6 +28,10 @@ struct maps {
 void maps_load(struct maps *maps, const char *root, int64_t pid);
 void maps_done(struct maps *maps);
 bool maps_same(const struct maps *a, const struct maps *b);
+
+/* What stands before a path of the process so that it is a path of ours: "/proc/PID/root"
+ * where it has a mount namespace of its own (a container's), else "". Appends. */
+void maps_prefix(const char *root, int64_t pid, struct buf *ret_prefix);
 
 /* NULL: nothing is mapped there. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);

@@ -28,6 +28,8 @@ struct perf_stack {
 	struct maps maps;
 	int64_t rested_ns;
 	int64_t due_ns[ASKER_COUNT], pause_ns[ASKER_COUNT];
+	struct buf file;  /* a path of the process as one of ours */
+	size_t prefix;    /* of it, what maps_prefix says */
 	char *later;      /* the name of a function whose table is not read yet */
 	struct map named; /* address -> index into names */
 	VEC(char *) names;
@@ -60,6 +62,7 @@ void perf_stack_free(struct perf_stack *stack)
 	forget(stack);
 	maps_done(&stack->maps);
 	free(stack->later);
+	buf_done(&stack->file);
 	free(stack);
 }
 
@@ -78,6 +81,9 @@ static void reload(struct perf_stack *stack, int64_t now_ns)
 	struct maps fresh = { 0 };
 
 	maps_load(&fresh, stack->root, stack->pid);
+	buf_clear(&stack->file);
+	maps_prefix(stack->root, stack->pid, &stack->file);
+	stack->prefix = stack->file.len;
 	if (maps_same(&fresh, &stack->maps)) {
 		maps_done(&fresh);
 	} else {
@@ -103,6 +109,14 @@ static const struct mapping *code_find(struct perf_stack *stack, uint64_t addres
 	return code;
 }
 
+/* Where the code's file is seen from here. */
+static const char *file_of(struct perf_stack *stack, const struct mapping *code)
+{
+	stack->file.len = stack->prefix;
+	buf_text(&stack->file, code->path);
+	return stack->file.at;
+}
+
 /* Names stand in "a < b < c" and in "key=value;...". */
 static char *fit_name(const char *name)
 {
@@ -118,13 +132,13 @@ static char *fit_name(const char *name)
 	return fit;
 }
 
-static char *name_new(const struct perf_stack *stack, const struct mapping *code, uint64_t address)
+static char *name_new(struct perf_stack *stack, const struct mapping *code, uint64_t address)
 {
 	const char *slash = strrchr(code->path, '/'), *name = NULL;
 	char *plain, *fit;
 
 	if (slash)
-		name = symbols_find(stack->symbols, code->path, address - code->base);
+		name = symbols_find(stack->symbols, file_of(stack, code), address - code->base);
 	plain = name ? symbols_plain(name) : NULL;
 	fit = fit_name(plain           ? plain
 		       : name          ? name
@@ -147,7 +161,7 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, enum aske
 	known = map_find(&stack->named, address);
 	if (known)
 		return stack->names.at[*known];
-	if (code->path[0] == '/' && !symbols_ready(stack->symbols, code->path, now_ns)) {
+	if (code->path[0] == '/' && !symbols_ready(stack->symbols, file_of(stack, code), now_ns)) {
 		free(stack->later);
 		return stack->later = fit_name(strrchr(code->path, '/') + 1);
 	}

@@ -130,6 +130,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->sites);
 	map_done(&p->asked);
 	symbols_free(p->symbols);
+	buf_done(&p->file);
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->rows);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "collect/maps.h"
 #include "collect/spool_process.h"
 
 static const struct segment_text *text_at(const struct spooled *p, uint64_t text)
@@ -182,13 +183,14 @@ uint32_t spooled_memory(struct spooled *p, int64_t device)
 	return lane_of(p, hash, &lane);
 }
 
-/* One frame, "path TAB hex offset TAB exported symbol", as "function". */
+/* One frame, "path TAB hex offset", as "function". */
 static void frame_add(struct spooled *p, struct str frame, struct buf *out, struct str *ret_path)
 {
-	struct str path = str_cut(&frame, '\t'), hex = str_cut(&frame, '\t');
+	struct str path = str_cut(&frame, '\t'), hex = frame;
 	const char *name = NULL;
 	static const char runtime[] = "libcudart_static_";
-	char file[TEXT_MAX], *plain = NULL;
+	const char *slash;
+	char *plain = NULL;
 	uint64_t offset = 0;
 
 	for (size_t i = 0; i < hex.len && i < 16; i++) {
@@ -196,14 +198,19 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 
 		offset = offset * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
-	if (!path.len || path.len >= sizeof(file))
+	if (!path.len)
 		return;
-	memcpy(file, path.at, path.len);
-	file[path.len] = 0;
 	*ret_path = path;
-	if (!p->symbols)
+	if (!p->symbols) {
 		p->symbols = symbols_new();
-	name = symbols_find(p->symbols, file, offset);
+		maps_prefix("", p->outer_pid, &p->file);
+		p->file_prefix = p->file.len;
+	}
+	p->file.len = p->file_prefix;
+	buf_add(&p->file, path.at, path.len);
+	buf_add(&p->file, "", 1);
+	name = symbols_find(p->symbols, p->file.at, offset);
+	slash = strrchr(p->file.at, '/');
 	/* The inside of a CUDA runtime that is linked in: a hash, where a name would be. */
 	if (name && !strncmp(name, runtime, sizeof(runtime) - 1))
 		return;
@@ -213,10 +220,8 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 		buf_text(out, " < ");
 	if (plain || name)
 		buf_text(out, plain ? plain : name);
-	else if (frame.len)
-		buf_printf(out, "%.*s", (int)frame.len, frame.at);
 	else
-		buf_printf(out, "%s+0x%llx", strrchr(file, '/') ? strrchr(file, '/') + 1 : file,
+		buf_printf(out, "%s+0x%llx", slash ? slash + 1 : p->file.at,
 			   (unsigned long long)offset);
 	free(plain);
 }

@@ -274,7 +274,7 @@ Test(spool, sampling_of_two_contexts_covers_what_either_of_them_does)
 
 Test(spool, an_event_is_one_though_two_calls_tell_of_it_and_its_place_is_used_again)
 {
-	uint32_t site = TEXT("/bin/job\t10\tmain\n");
+	uint32_t site = TEXT("/bin/job\t10\n");
 
 	/* The driver's call inside the runtime's. */
 	SLOT(SLOT_OBJECT, .time_ns = 10, .value = 0xabc0, .a = site, .x = { 7, OBJECT_EVENT, 1 });
@@ -287,7 +287,7 @@ Test(spool, an_event_is_one_though_two_calls_tell_of_it_and_its_place_is_used_ag
 	take();
 	cr_assert_eq(bench.record->marks.count, 4);
 	cr_assert_eq(bench.record->marks.at[0].kind, MARK_OBJECT_MADE);
-	cr_assert_str_eq(detail(0), "context=7;event=0;site=main (job)");
+	cr_assert_str_eq(detail(0), "context=7;event=0;site=job+0x10 (job)");
 	cr_assert_str_eq(detail(1), "context=7;graph=1");
 	cr_assert_eq(bench.record->marks.at[2].kind, MARK_OBJECT_GONE);
 	cr_assert_eq(bench.record->marks.at[2].time_ns, 20);
