@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -184,6 +185,8 @@ void pc_end(struct inject *inject);    /* [setup], [final]: for the last time; t
 
 /* site.c [setup] */
 void site_prepare(struct inject *inject);
+/* From a loaded object's first page to behind its last byte; equal: it has none. */
+void site_extent(const struct dl_phdr_info *object, uintptr_t *ret_start, uintptr_t *ret_end);
 /* In a callback of a CUDA call: text of the host's call stack; 0: none. */
 uint32_t site_here(struct inject *inject, struct segment *segment, enum site_of of);
 

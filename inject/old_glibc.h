@@ -15,7 +15,6 @@
 OLD(dlopen, "2.2.5");
 OLD(dlsym, "2.2.5");
 OLD(dlvsym, "2.2.5");
-OLD(dladdr, "2.2.5");
 OLD(dlclose, "2.2.5");
 OLD(dlerror, "2.2.5");
 OLD(dlinfo, "2.3.3");

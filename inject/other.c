@@ -141,13 +141,28 @@ static int take_object(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
+struct holder {
+	const char *path;
+	uintptr_t address;
+};
+
+static int is_holder(struct dl_phdr_info *info, size_t size, void *user)
+{
+	const struct holder *holder = user;
+	uintptr_t start, end;
+
+	(void)size;
+	site_extent(info, &start, &end);
+	return holder->address >= start && holder->address < end && info->dlpi_name &&
+	       !strcmp(info->dlpi_name, holder->path);
+}
+
 /* The object itself, not one that it needs. */
 static bool defines(const char *path, const char *symbol)
 {
 	void *handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
-	void *at = handle ? dlsym(handle, symbol) : NULL;
-	Dl_info info;
-	bool its = at && dladdr(at, &info) && info.dli_fname && !strcmp(info.dli_fname, path);
+	struct holder holder = { path, handle ? (uintptr_t)dlsym(handle, symbol) : 0 };
+	bool its = holder.address && dl_iterate_phdr(is_holder, &holder);
 
 	if (handle)
 		(void)dlclose(handle);

@@ -96,13 +96,12 @@ static bool has_room(void)
 	return room;
 }
 
-/* From the object's first page to behind its last byte. */
-static void extent(const struct dl_phdr_info *info, uintptr_t *ret_start, uintptr_t *ret_end)
+void site_extent(const struct dl_phdr_info *object, uintptr_t *ret_start, uintptr_t *ret_end)
 {
 	uintptr_t low = UINTPTR_MAX, high = 0;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
 
 		if (part->p_type != PT_LOAD)
 			continue;
@@ -111,8 +110,8 @@ static void extent(const struct dl_phdr_info *info, uintptr_t *ret_start, uintpt
 		if (part->p_vaddr + part->p_memsz > high)
 			high = part->p_vaddr + part->p_memsz;
 	}
-	*ret_start = info->dlpi_addr + (low & ~(uintptr_t)(SEGMENT_PAGE - 1));
-	*ret_end = high ? info->dlpi_addr + high : *ret_start;
+	*ret_start = object->dlpi_addr + (low & ~(uintptr_t)(SEGMENT_PAGE - 1));
+	*ret_end = high ? object->dlpi_addr + high : *ret_start;
 }
 
 /* Offset + 1; 0: there is no room, or it says nothing. The program itself has no name here. */
@@ -146,7 +145,7 @@ static int locate(struct dl_phdr_info *info, size_t size, void *user)
 	bool known = false;
 
 	(void)size;
-	extent(info, &start, &end);
+	site_extent(info, &start, &end);
 	for (int i = 0; i < located->walk->count; i++) {
 		/* The return address lies behind the call. */
 		uintptr_t pc = located->walk->pcs[i] - 1;
