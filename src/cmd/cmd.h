@@ -18,6 +18,8 @@ struct cmd {
 	const char *examples;    /* lines for --help */
 	const struct opt *opts;
 	size_t args_size;
+	/* Starts a program that gets signals as we got them. */
+	bool keeps_signals;
 	/* `args` is the options' struct. 0 or an exit status of the command's own
 	 * above 0; negative ERR_*. */
 	int (*run)(const void *args, struct err *err);

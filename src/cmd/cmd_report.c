@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/directory.h"
 #include "cmd/import.h"
+#include "cmd/profile_file.h"
 #include "cmd/temp.h"
 #include "cmd/terminal.h"
 #include "present/present.h"
@@ -149,7 +150,7 @@ static int report_run(const void *arguments, struct err *err)
 	if (terminal_language(args->lang, args->json, err) < 0)
 		return err->code;
 	for (size_t i = 0; i < args->files.count; i++) {
-		if (args->files.count > 1 && import_is_database(args->files.at[i]))
+		if (args->files.count > 1 && profile_file_is_database(args->files.at[i]))
 			return err_set(err, ERR_USAGE, "%s: one profile at a time",
 				       args->files.at[i]);
 	}
@@ -157,7 +158,7 @@ static int report_run(const void *arguments, struct err *err)
 		return report_directory(args, err);
 	if (args->last)
 		return err_set(err, ERR_USAGE, "--last: %s is not a directory", path);
-	if (!strcmp(path, "-") || (!import_is_database(path) && !access(path, R_OK)))
+	if (!strcmp(path, "-") || (!profile_file_is_database(path) && !access(path, R_OK)))
 		return report_files(args, err);
 	if (store_open(path, &store, err) < 0)
 		return err->code;

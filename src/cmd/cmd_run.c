@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/profile_file.h"
 #include "cmd/run_host.h"
 #include "cmd/run_name.h"
 #include "cmd/run_status.h"
@@ -306,7 +307,7 @@ static const char *other_tool(const char *command)
 	return other_tool_named(slash ? slash + 1 : command);
 }
 
-static void tell(const struct run *run, const char *path)
+static void tell(const struct run *run)
 {
 	struct spool_status status;
 	const char *line;
@@ -341,7 +342,6 @@ static void tell(const struct run *run, const char *path)
 			other_tool(run->args->command.at[0]));
 	else if (!status.processes)
 		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
-	fprintf(stderr, "sonde run: %s\n", path);
 }
 
 /* As 'sonde report PATH' would. */
@@ -454,6 +454,8 @@ static int run_run(const void *arguments, struct err *err)
 
 	ret = run_name(run.args->output, run.args->command.at[0], path, err);
 	if (ret >= 0)
+		ret = profile_file_check_output(path, err);
+	if (ret >= 0)
 		ret = store_create(path, &run.store, err);
 	if (ret >= 0 && !run.args->no_system)
 		ret = run_system_open(run.args->nvml, store_sink(run.store), &run.system, err);
@@ -479,12 +481,15 @@ static int run_run(const void *arguments, struct err *err)
 	if (ret >= 0)
 		ret = store_finish(run.store, &own);
 	store_close(run.store);
-	tell(&run, path);
+	tell(&run);
+	if (ret >= 0)
+		fprintf(stderr, "sonde run: %s\n", path);
+	else
+		fprintf(stderr, "sonde run: %s; what was recorded before is %s.part\n", own.line,
+			path);
 	threads_free(run.threads);
 	below_free(run.ncu);
-	if (ret >= 0 && !run.args->no_report)
-		ret = show(&run, path, &own);
-	if (ret < 0)
+	if (ret >= 0 && !run.args->no_report && show(&run, path, &own) < 0)
 		fprintf(stderr, "sonde run: %s\n", own.line);
 	run_system_close(run.system);
 	spool_close(run.spool);
@@ -504,5 +509,6 @@ const struct cmd cmd_run = {
 		    "  sonde run --pc-sampling on -- ./cases",
 	.opts = run_opts,
 	.args_size = sizeof(struct run_args),
+	.keeps_signals = true,
 	.run = run_run,
 };

@@ -13,7 +13,7 @@
 #include "base/own.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "cmd/import.h"
+#include "cmd/profile_file.h"
 #include "present/present.h"
 #include "store/store.h"
 
@@ -256,7 +256,7 @@ static int sql_run(const void *arguments, struct err *err)
 		buf_text(&query, tables_query);
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
 	if (code == ERR_FORMAT && access(args->profile, F_OK) == 0 &&
-	    !import_is_database(args->profile))
+	    !profile_file_is_database(args->profile))
 		code = err_set(err, ERR_FORMAT,
 			       "%s: is not a sonde profile; 'sonde import' makes one of it",
 			       args->profile);

@@ -21,7 +21,3 @@
  */
 int import_files(const char *const *files, size_t count, const char *output,
 		 struct buf *ret_summary, bool *ret_written, struct err *err);
-
-/* True if the file begins as a profile does, or another SQLite file; false too
- * if it can't be read. */
-bool import_is_database(const char *path);

@@ -6,10 +6,12 @@
  * statuses above 0 of their own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -35,6 +37,38 @@ static int run(const struct cmd *cmd, int argc, const char *const *argv, struct 
 	}
 	opt_done(memory);
 	return code;
+}
+
+/* A file over the shell's limit is a failed write, to be told as one. Not SIG_IGN,
+ * which a program that we start would inherit. */
+static void on_size_limit(int number)
+{
+	(void)number;
+}
+
+static void take_signals(const struct cmd *cmd)
+{
+	struct sigaction size_limit;
+
+	if (sigaction(SIGXFSZ, NULL, &size_limit) == 0 && size_limit.sa_handler != SIG_IGN)
+		(void)signal(SIGXFSZ, on_size_limit);
+	if (cmd && cmd->keeps_signals)
+		return;
+	/* `sonde report | head` ends with head, whatever our parent set up. */
+	(void)signal(SIGPIPE, SIG_DFL);
+	/* Ignored it would leave us no child to wait for. */
+	(void)signal(SIGCHLD, SIG_DFL);
+}
+
+/* A file that we open must not become standard output: what is printed would go into it. What
+ * takes the place refuses as a closed one does, and closes when a program is started. */
+static void fill_standard_files(void)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
+			return;
+	}
 }
 
 static int overview(void)
@@ -74,10 +108,8 @@ int main(int argc, char **argv)
 	 * in between costs more than a quarter of an import in page faults. */
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 512 << 20);
-	/* `sonde report | head` ends with head, whatever our parent set up. */
-	(void)signal(SIGPIPE, SIG_DFL);
-	/* A file over the shell's limit is a failed write, to be told as one. */
-	(void)signal(SIGXFSZ, SIG_IGN);
+	fill_standard_files();
+	take_signals(cmd_find(name));
 	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
 		(void)puts("sonde " SONDE_VERSION);
 	else if (!strcmp(name, "--help") || !strcmp(name, "-h"))

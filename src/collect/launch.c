@@ -19,6 +19,7 @@ struct launch {
 	int signals;  /* signalfd */
 	int terminal; /* the one that controls us; -1 none */
 	sigset_t before;
+	void (*child_before)(int);
 	bool has_terminal; /* the program is the terminal's foreground group */
 	bool interrupted;
 	bool ended;
@@ -54,14 +55,15 @@ static sigset_t watched(void)
 }
 
 /* In the child: become the program. What went wrong goes into the pipe. */
-static void become(const struct launch_opts *opts, const sigset_t *before, int report)
+static void become(const struct launch_opts *opts, const struct launch *launch, int report)
 {
 	int code;
 
 	(void)setpgid(0, 0);
 	for (const char *const *env = opts->env; env && *env; env++)
 		(void)putenv((char *)(uintptr_t)*env);
-	sigprocmask(SIG_SETMASK, before, NULL);
+	(void)signal(SIGCHLD, launch->child_before);
+	sigprocmask(SIG_SETMASK, &launch->before, NULL);
 	execvp(opts->argv[0], (char *const *)(uintptr_t)opts->argv);
 	code = errno;
 	(void)!write(report, &code, sizeof(code));
@@ -76,13 +78,15 @@ int launch_start(const struct launch_opts *opts, struct launch **ret_launch, str
 
 	launch->signals = -1;
 	launch->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	sigprocmask(SIG_BLOCK, &set, &launch->before);
+	/* Ignored, as some parents leave it, the kernel would keep the program's end from us. */
+	launch->child_before = signal(SIGCHLD, SIG_DFL);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, "%s", opts->argv[0]);
-	sigprocmask(SIG_BLOCK, &set, &launch->before);
 	launch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	launch->pid = launch->signals < 0 ? -1 : fork();
 	if (launch->pid == 0)
-		become(opts, &launch->before, ends[1]);
+		become(opts, launch, ends[1]);
 	close(ends[1]);
 	if (launch->pid < 0) {
 		close(ends[0]);
@@ -111,6 +115,7 @@ void launch_free(struct launch *launch)
 		close(launch->terminal);
 	if (launch->signals >= 0)
 		close(launch->signals);
+	(void)signal(SIGCHLD, launch->child_before);
 	sigprocmask(SIG_SETMASK, &launch->before, NULL);
 	free(launch);
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <ctype.h>
 
-#include "cmd/import.h"
+#include "cmd/profile_file.h"
 
 static const struct cmd *at(size_t i)
 {
@@ -79,9 +79,9 @@ Test(cmd, an_unknown_name_is_told_with_the_nearest_one)
 
 Test(import, a_database_is_known_by_its_first_bytes)
 {
-	cr_assert(import_is_database(SOURCE_DIR "/examples/train_slow.sonde"));
-	cr_assert_not(import_is_database(SOURCE_DIR "/README.md"));
-	cr_assert_not(import_is_database(SOURCE_DIR));
-	cr_assert_not(import_is_database("/no/such/file"));
-	cr_assert_not(import_is_database("/dev/null"));
+	cr_assert(profile_file_is_database(SOURCE_DIR "/examples/train_slow.sonde"));
+	cr_assert_not(profile_file_is_database(SOURCE_DIR "/README.md"));
+	cr_assert_not(profile_file_is_database(SOURCE_DIR));
+	cr_assert_not(profile_file_is_database("/no/such/file"));
+	cr_assert_not(profile_file_is_database("/dev/null"));
 }

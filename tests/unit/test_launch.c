@@ -83,6 +83,28 @@ Test(launch, leaves_signal_dispositions_and_masks_alone)
 	expect_status("grep -q 'SigBlk:.*0000000000000000' /proc/self/status", 0, 0);
 }
 
+/* Asked of a program itself: a shell takes the signal for its own. SIGCHLD is bit 16. */
+static void expect_ignored_children(bool ignored)
+{
+	OWN(launch_freep)
+	struct launch *launch = start((const char *const[]){
+		"grep", "-q", ignored ? "^SigIgn:.*[13579bdf]....$" : "^SigIgn:.*[02468ace]....$",
+		"/proc/self/status", NULL });
+
+	cr_assert_eq(wait_end(launch).status, 0);
+}
+
+/* A parent that never waits for its children leaves it so: the program inherits that, and its
+ * end is seen all the same. */
+Test(launch, a_program_below_a_parent_that_ignores_its_children_is_waited_for, .timeout = 20)
+{
+	(void)signal(SIGCHLD, SIG_IGN);
+	expect_status("exit 3", 3, 0);
+	expect_ignored_children(true);
+	cr_assert_eq(signal(SIGCHLD, SIG_DFL), SIG_IGN);
+	expect_ignored_children(false);
+}
+
 Test(launch, passes_signals_on_but_the_first_interrupt)
 {
 	OWN(launch_freep) struct launch *launch = NULL;

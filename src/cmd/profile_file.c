@@ -1,0 +1,54 @@
+#include "cmd/profile_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* "Database File Format", sqlite.org/fileformat2.html: the magic is at 0, the
+ * application id at 68. */
+enum { APPLICATION_ID_AT = 68, HEADER_BYTES = 72 };
+
+static bool read_header(const char *path, char ret_header[HEADER_BYTES])
+{
+	OWN(own_closep) int fd = -1;
+	struct stat st;
+
+	/* A FIFO that we opened and closed would cost its writer what it wrote. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd >= 0 && read(fd, ret_header, HEADER_BYTES) == HEADER_BYTES;
+}
+
+bool profile_file_is_database(const char *path)
+{
+	char header[HEADER_BYTES];
+
+	return read_header(path, header) && !memcmp(header, "SQLite format 3", 16);
+}
+
+static bool is_profile(const char *path)
+{
+	char header[HEADER_BYTES];
+
+	return profile_file_is_database(path) && read_header(path, header) &&
+	       !memcmp(header + APPLICATION_ID_AT, "SOND", 4);
+}
+
+int profile_file_check_output(const char *output, struct err *err)
+{
+	struct stat st;
+
+	if (stat(output, &st) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "-o %s: is a directory", output);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "-o %s: is not an ordinary file", output);
+	if (st.st_size && !is_profile(output))
+		return err_set(err, ERR_USAGE, "-o %s: exists and is not a profile", output);
+	return 0;
+}
