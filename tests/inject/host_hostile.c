@@ -114,6 +114,9 @@ int host_storm(void)
 	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 
 	gpu_begin();
+	/* The first call of NVTX loads the tool, and NVTX's own header lets a handler that comes
+	 * meanwhile wait for that, for ever. */
+	mark("first");
 	(void)sigaction(SIGALRM, &action, NULL);
 	(void)setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < 20000 || alarms < 100; i++) {
