@@ -1,10 +1,12 @@
 #include "base/io_ahead.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/clock.h"
 #include "base/io_decode.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -57,17 +59,21 @@ static bool wait_room(struct ahead *ahead)
 static void *decode_all(void *arg)
 {
 	struct ahead *ahead = arg;
-	int64_t got = 1;
+	bool ended = false;
 
-	while (got > 0 && wait_room(ahead)) {
+	while (!ended && wait_room(ahead)) {
 		/* Only this thread moves `tail`: it may look without the lock. */
 		struct block *block = &ahead->blocks[ahead->tail % BLOCKS];
 
-		got = decoder_read(ahead->decoder, block->bytes, BLOCK_BYTES, &ahead->err);
+		int64_t got = decoder_read(ahead->decoder, block->bytes, BLOCK_BYTES, &ahead->err);
+
+		ended = got < 0 || decoder_ended(ahead->decoder);
+		if (!got && !ended)
+			continue;
 		block->len = got > 0 ? (size_t)got : 0;
 		(void)pthread_mutex_lock(&ahead->lock);
 		ahead->tail += got > 0;
-		ahead->ended = got <= 0;
+		ahead->ended = ended;
 		(void)pthread_cond_signal(&ahead->changed);
 		(void)pthread_mutex_unlock(&ahead->lock);
 	}
@@ -86,11 +92,15 @@ static void release(struct ahead *ahead)
 struct ahead *ahead_start(struct decoder *decoder)
 {
 	struct ahead *ahead = mem_zero(sizeof(*ahead));
+	pthread_condattr_t steady;
 
 	ahead->decoder = decoder;
 	ahead->blocks = mem_alloc(BLOCKS * sizeof(*ahead->blocks));
 	(void)pthread_mutex_init(&ahead->lock, NULL);
-	(void)pthread_cond_init(&ahead->changed, NULL);
+	(void)pthread_condattr_init(&steady);
+	(void)pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&ahead->changed, &steady);
+	(void)pthread_condattr_destroy(&steady);
 	ahead->wake_fd = eventfd(0, EFD_CLOEXEC);
 	decoder_wake_by(decoder, ahead->wake_fd);
 	if (ahead->wake_fd < 0 || !thread_start(&ahead->thread, decode_all, ahead)) {
@@ -113,6 +123,19 @@ static struct block *wait_block(struct ahead *ahead)
 		block = &ahead->blocks[ahead->head % BLOCKS];
 	(void)pthread_mutex_unlock(&ahead->lock);
 	return block;
+}
+
+bool ahead_ready(struct ahead *ahead, int64_t timeout_ns)
+{
+	int64_t until_ns = timeout_ns < 0 ? INT64_MAX : clock_steady_ns() + timeout_ns;
+	struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+	bool ready, late = false;
+
+	(void)pthread_mutex_lock(&ahead->lock);
+	while (!(ready = ahead->ended || ahead->head != ahead->tail) && !late)
+		late = pthread_cond_timedwait(&ahead->changed, &ahead->lock, &until) == ETIMEDOUT;
+	(void)pthread_mutex_unlock(&ahead->lock);
+	return ready;
 }
 
 static void give_back(struct ahead *ahead)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct ahead *ahead_start(struct decoder *decoder);
 /* As decoder_read, with the same bytes, and the error behind them. An end or an
  * error stays. */
 int64_t ahead_read(struct ahead *ahead, char *to, size_t room, struct err *err);
+/* As decoder_ready. */
+bool ahead_ready(struct ahead *ahead, int64_t timeout_ns);
 /* Ends and joins the thread, at any moment, also while it waits for a pipe that
  * nobody writes to; blocks not yet read are lost. NULL is a no-op. */
 void ahead_stop(struct ahead *ahead);

@@ -1,6 +1,7 @@
 #include "base/io_decode.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ struct decoder {
 	bool truncated;
 	bool in_stream; /* a compressed member has begun and not ended */
 	bool gave;      /* some byte came out */
+	bool owes;      /* more may come out without more going in */
 	char *raw;
 	size_t raw_at, raw_len;
 	z_stream *gzip; /* zlib keeps a pointer back to it: it must not move */
@@ -65,14 +67,17 @@ void decoder_wake_by(struct decoder *decoder, int wake_fd)
 	decoder->wake_fd = wake_fd;
 }
 
-/* False: woken. A file of a disk is always ready. */
-static bool wait_ready(const struct decoder *decoder)
+/* False: woken, or `timeout_ms` went by; below 0: never. A file of a disk is always
+ * ready. */
+static bool wait_ready(const struct decoder *decoder, int timeout_ms)
 {
 	struct pollfd fds[2] = { { decoder->fd, POLLIN, 0 }, { decoder->wake_fd, POLLIN, 0 } };
+	int ready;
 
-	while (poll(fds, 2, -1) < 0 && (errno == EINTR || errno == EAGAIN)) {
-	}
-	return !fds[1].revents;
+	do
+		ready = poll(fds, 2, timeout_ms);
+	while (ready < 0 && (errno == EINTR || errno == EAGAIN));
+	return ready && !fds[1].revents;
 }
 
 /* Up to `room` bytes of the file as it lies; 0 at its end. */
@@ -92,7 +97,7 @@ static ssize_t read_file(struct decoder *decoder, char *to, size_t room, struct 
 		decoder->raw_end = !len;
 		return (ssize_t)len;
 	}
-	if (decoder->wake_fd >= 0 && !wait_ready(decoder)) {
+	if (decoder->wake_fd >= 0 && !wait_ready(decoder, -1)) {
 		decoder->raw_end = true;
 		return 0;
 	}
@@ -105,22 +110,32 @@ static ssize_t read_file(struct decoder *decoder, char *to, size_t room, struct 
 	return got;
 }
 
-/* At least `want` raw bytes, unless the file is at its end. */
-static int fill_raw(struct decoder *decoder, size_t want, struct err *err)
+/* The next step can't do with the raw bytes that are there. */
+static bool wants_raw(const struct decoder *decoder)
 {
-	while (decoder->raw_len - decoder->raw_at < want && !decoder->raw_end) {
-		ssize_t got;
+	size_t left = decoder->raw_len - decoder->raw_at;
 
-		memmove(decoder->raw, decoder->raw + decoder->raw_at,
-			decoder->raw_len - decoder->raw_at);
-		decoder->raw_len -= decoder->raw_at;
-		decoder->raw_at = 0;
-		got = read_file(decoder, decoder->raw + decoder->raw_len,
-				RAW_ROOM - decoder->raw_len, err);
-		if (got < 0)
-			return (int)got;
-		decoder->raw_len += (size_t)got;
-	}
+	if (decoder->raw_end)
+		return false;
+	if (decoder->coding == CODING_UNKNOWN)
+		return left < 4;
+	if (decoder->coding == CODING_PLAIN)
+		return !left;
+	/* Between members: what tells the next one from padding. */
+	return !decoder->owes && left < (decoder->in_stream ? 1 : 2);
+}
+
+static int fill_raw(struct decoder *decoder, struct err *err)
+{
+	ssize_t got;
+
+	memmove(decoder->raw, decoder->raw + decoder->raw_at, decoder->raw_len - decoder->raw_at);
+	decoder->raw_len -= decoder->raw_at;
+	decoder->raw_at = 0;
+	got = read_file(decoder, decoder->raw + decoder->raw_len, RAW_ROOM - decoder->raw_len, err);
+	if (got < 0)
+		return (int)got;
+	decoder->raw_len += (size_t)got;
 	return 0;
 }
 
@@ -128,12 +143,9 @@ static int detect(struct decoder *decoder, struct err *err)
 {
 	static const unsigned char gzip_magic[] = { 0x1f, 0x8b, 8 };
 	static const unsigned char zstd_magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
-	int ret = fill_raw(decoder, 4, err);
 	size_t len = decoder->raw_len - decoder->raw_at;
 	const char *at = decoder->raw + decoder->raw_at;
 
-	if (ret < 0)
-		return ret;
 	if (len >= 3 && !memcmp(at, gzip_magic, 3)) {
 		decoder->gzip = mem_zero(sizeof(*decoder->gzip));
 		if (inflateInit2(decoder->gzip, 15 + 16) != Z_OK)
@@ -204,13 +216,10 @@ static bool member_follows(const struct decoder *decoder)
 	       (decoder->raw_len - decoder->raw_at >= 2 && at[0] == 0x1f && at[1] == 0x8b);
 }
 
-static int64_t step_decode(struct decoder *decoder, char *to, size_t room, struct err *err)
+static size_t step_decode(struct decoder *decoder, char *to, size_t room)
 {
-	int ret = fill_raw(decoder, 2, err);
 	size_t got;
 
-	if (ret < 0)
-		return ret;
 	if (!decoder->in_stream &&
 	    (decoder->raw_at == decoder->raw_len || (decoder->gave && !member_follows(decoder)))) {
 		decoder->end = true;
@@ -218,10 +227,11 @@ static int64_t step_decode(struct decoder *decoder, char *to, size_t room, struc
 	}
 	got = decoder->coding == CODING_GZIP ? step_gzip(decoder, to, room)
 					     : step_zstd(decoder, to, room);
+	decoder->owes = decoder->in_stream && got == room;
 	/* No progress with the file at its end: the stream was cut. */
 	if (!got && decoder->raw_at == decoder->raw_len && decoder->raw_end && decoder->in_stream)
 		stop_damaged(decoder);
-	return (int64_t)got;
+	return got;
 }
 
 static int64_t step_plain(struct decoder *decoder, char *to, size_t room, struct err *err)
@@ -243,18 +253,42 @@ static int64_t step_plain(struct decoder *decoder, char *to, size_t room, struct
 
 int64_t decoder_read(struct decoder *decoder, char *to, size_t room, struct err *err)
 {
-	int64_t got = 0;
+	int64_t got;
+	int ret = 0;
 
-	if (decoder->coding == CODING_UNKNOWN)
-		got = detect(decoder, err);
-	while (!got && !decoder->end) {
-		if (decoder->coding == CODING_PLAIN)
-			got = step_plain(decoder, to, room, err);
-		else
-			got = step_decode(decoder, to, room, err);
+	if (decoder->end)
+		return 0;
+	/* A plain file's bytes go straight to the caller. */
+	if (decoder->coding != CODING_PLAIN && wants_raw(decoder)) {
+		ret = fill_raw(decoder, err);
+		if (ret < 0 || wants_raw(decoder))
+			return ret;
 	}
+	if (decoder->coding == CODING_UNKNOWN)
+		ret = detect(decoder, err);
+	if (ret < 0)
+		return ret;
+	got = decoder->coding == CODING_PLAIN ? step_plain(decoder, to, room, err)
+					      : (int64_t)step_decode(decoder, to, room);
 	decoder->gave |= got > 0;
 	return got;
+}
+
+bool decoder_ended(const struct decoder *decoder)
+{
+	return decoder->end;
+}
+
+bool decoder_ready(const struct decoder *decoder, int64_t timeout_ns)
+{
+	static const int64_t NS_A_MS = 1000000;
+	int64_t timeout_ms = timeout_ns / NS_A_MS + (timeout_ns % NS_A_MS > 0);
+
+	if (decoder->fd < 0 || decoder->end || !wants_raw(decoder))
+		return true;
+	return wait_ready(decoder, timeout_ns < 0	     ? -1
+				   : timeout_ms > INT_MAX ? INT_MAX
+							  : (int)timeout_ms);
 }
 
 bool decoder_packed(const struct decoder *decoder)

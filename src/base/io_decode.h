@@ -24,10 +24,15 @@ DEFINE_OWNED(decoder, decoder_free);
  * `wake_fd` is readable. It stays the caller's; -1: none. */
 void decoder_wake_by(struct decoder *decoder, int wake_fd);
 
-/* Some bytes, at most `room`, which is not 0; 0 at the end. Waits for the file
- * only if it has nothing to give. ERR_IO: the line is what happened and names
- * neither file nor place. */
+/* Some bytes, at most `room`, which is not 0. 0: the end, or what was read of the
+ * file gave none yet; decoder_ended tells. Waits for the file only if it has nothing
+ * to give, and once at most. ERR_IO: the line is what happened and names neither file
+ * nor place. */
 int64_t decoder_read(struct decoder *decoder, char *to, size_t room, struct err *err);
+bool decoder_ended(const struct decoder *decoder);
+/* The next decoder_read need not wait, or would not any more within `timeout_ns`,
+ * which is waited for; below 0: for ever. */
+bool decoder_ready(const struct decoder *decoder, int64_t timeout_ns);
 
 /* The file is compressed, which the first read finds out. */
 bool decoder_packed(const struct decoder *decoder);

@@ -39,10 +39,19 @@ static void count(struct progress *progress)
 SINK_LIST(X)
 #undef X
 
+static int progress_pause(struct sink *sink, int64_t *ret_again_ns, struct err *err)
+{
+	struct progress *progress = (struct progress *)sink;
+
+	draw(progress);
+	return sink_pause(progress->behind, ret_again_ns, err);
+}
+
 static const struct sink_ops progress_ops = {
 #define X(name) .name = progress_##name,
 	SINK_LIST(X)
 #undef X
+	.pause = progress_pause,
 };
 
 struct sink *progress_sink(struct progress *progress, struct sink *behind)

@@ -33,6 +33,8 @@ struct sink_ops {
 #define X(name) int (*name)(struct sink * sink, const struct name *event, struct err *err);
 	SINK_LIST(X)
 #undef X
+	/* May be NULL. */
+	int (*pause)(struct sink *sink, int64_t *ret_again_ns, struct err *err);
 };
 
 struct sink {
@@ -49,3 +51,12 @@ struct sink {
 	}
 SINK_LIST(X)
 #undef X
+
+/* Whoever gives events has none for now: a time to bring what came into safety. To be
+ * called again at *ret_again_ns of the steady clock if there are none by then, INT64_MAX:
+ * no need to. */
+static inline int sink_pause(struct sink *sink, int64_t *ret_again_ns, struct err *err)
+{
+	*ret_again_ns = INT64_MAX;
+	return sink->ops->pause ? sink->ops->pause(sink, ret_again_ns, err) : 0;
+}

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Read ahead in steps of this; a longer line doubles it. */
+/* Read ahead in steps of this. */
 static const size_t STEP = 64u << 10;
 
 static void add_utf8(struct buf *out, uint32_t c)
@@ -103,20 +103,22 @@ static int begin(struct lines *lines, struct err *err)
 static int find_line(struct lines *lines, struct str *ret_line, struct err *err)
 {
 	size_t unit = lines->wide ? 2 : 1;
-	size_t searched = 0;
+	size_t searched = 0, seen = 0;
+	const char *at;
+	int64_t got = input_fill(lines->input, 1, &at, err);
 
-	for (size_t want = STEP;; want *= 2) {
-		const char *at;
-		int64_t got = input_fill(lines->input, want, &at, err);
+	for (;;) {
 		size_t len = (size_t)got;
 		const char *end;
 
 		if (got <= 0)
 			return (int)got;
 		end = find_end(lines, at + searched, len - searched);
-		lines->open_end = !end && len < want;
-		if (!end && len >= want && len < LINES_MAX) {
+		lines->open_end = !end && len == seen;
+		if (!end && !lines->open_end && len < LINES_MAX) {
 			searched = len - len % unit;
+			seen = len;
+			got = input_fill_some(lines->input, len, len + STEP, &at, err);
 			continue;
 		}
 		lines->rest = !end && !lines->open_end;

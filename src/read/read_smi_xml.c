@@ -189,7 +189,7 @@ static int read_document(struct xml_reader *xml, struct input *input, bool *ret_
 {
 	for (;;) {
 		const char *at;
-		int64_t got = input_fill(input, PIECE, &at, err);
+		int64_t got = input_fill_some(input, 0, PIECE, &at, err);
 		int64_t before = input_offset(input);
 		size_t len = got > (int64_t)PIECE ? PIECE : (size_t)got;
 		enum XML_Status status;

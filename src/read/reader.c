@@ -11,8 +11,10 @@ static const struct reader *const readers[] = {
 enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
 
 static const size_t PROBE_BYTES = 64 << 10;
+/* What a reader claims of so little that the rest need not be waited for. */
+static const int SURE = 80;
 
-const struct reader *reader_probe(const char *at, size_t len)
+static const struct reader *probe(const char *at, size_t len, int *ret_sure)
 {
 	const struct reader *best = NULL;
 	int sure = 0;
@@ -25,20 +27,62 @@ const struct reader *reader_probe(const char *at, size_t len)
 			best = readers[i];
 		}
 	}
+	*ret_sure = sure;
 	return best;
+}
+
+const struct reader *reader_probe(const char *at, size_t len)
+{
+	int sure;
+
+	return probe(at, len, &sure);
+}
+
+/* Of a slow pipe less may do. There the last line is left out: it may be half a header. */
+static int64_t probe_input(struct input *input, const struct reader **ret_reader, struct err *err)
+{
+	size_t seen = 0;
+
+	for (;;) {
+		const char *at, *end;
+		int64_t len = input_fill_some(input, seen, PROBE_BYTES, &at, err);
+		size_t part;
+		int sure;
+
+		if (len < 0)
+			return len;
+		part = (size_t)len < PROBE_BYTES ? (size_t)len : PROBE_BYTES;
+		if (part == PROBE_BYTES || input_ended(input)) {
+			*ret_reader = reader_probe(at, part);
+			return len;
+		}
+		end = memrchr(at, '\n', part);
+		*ret_reader = probe(at, end ? (size_t)(end - at) + 1 : part, &sure);
+		if (sure >= SURE)
+			return len;
+		seen = part;
+	}
+}
+
+static int pause_sink(void *arg, int64_t *ret_again_ns, struct err *err)
+{
+	return sink_pause(arg, ret_again_ns, err);
 }
 
 int reader_import(const char *path, struct sink *sink, uint32_t *ret_source, struct err *err)
 {
 	OWN(input_closep) struct input *input = NULL;
-	const struct reader *reader;
+	const struct reader *reader = NULL;
 	const char *at;
 	int64_t len;
 	int ret = input_open(path, &input, err);
 
 	if (ret < 0)
 		return ret;
-	len = input_fill(input, PROBE_BYTES, &at, err);
+	input_on_pause(input, pause_sink, sink);
+	len = probe_input(input, &reader, err);
+	if (len >= 0)
+		len = input_fill(input, 1, &at, err);
 	if (len < 0)
 		return (int)len;
 	if (!len && input_truncated(input))
@@ -47,7 +91,6 @@ int reader_import(const char *path, struct sink *sink, uint32_t *ret_source, str
 			       input_name(input));
 	if (!len)
 		return err_set(err, ERR_FORMAT, "%s: is empty", input_name(input));
-	reader = reader_probe(at, (size_t)len < PROBE_BYTES ? (size_t)len : PROBE_BYTES);
 	/* The one that people have most often and nobody else reads. */
 	if (!reader && len >= 4 && !memcmp(at, "NVR", 4))
 		return err_set(err, ERR_FORMAT,

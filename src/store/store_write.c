@@ -12,7 +12,9 @@
  * second everything in memory is written as it is, too, as "tail" chunks that
  * the full chunk replaces later: a killed writer loses a second, and a file
  * that was closed well has no small chunks. Writing tails may take a tenth of
- * the time at most, so its interval stretches when much is in memory.
+ * the time at most, so its interval stretches when much is in memory. The clock is
+ * looked at every so many events; where they come slowly, whoever waits for them tells
+ * (sink_pause).
  *
  * Packing a chunk takes as long as reading it from a trace: once there is a full
  * one, a thread packs them (pack_ahead.h), and this one inserts what it packed
@@ -324,6 +326,7 @@ int writer_write_tails(struct writer *writer, struct err *err)
 	}
 	if (ret >= 0)
 		ret = writer_commit(writer, err);
+	writer->unsaved = false;
 	took_ns = clock_steady_ns() - start_ns;
 	writer->next_tail_ns =
 		start_ns + (took_ns * 10 > TAIL_INTERVAL_NS ? took_ns * 10 : TAIL_INTERVAL_NS);
@@ -385,6 +388,7 @@ static int64_t *new_row(struct writer *writer, struct rows *rows)
 		rows->room = room;
 	}
 	rows->dirty = true;
+	writer->unsaved = true;
 	return rows->at + rows->count++ * width;
 }
 
@@ -480,10 +484,23 @@ static int write_counter(struct sink *sink, const struct counter *counter, struc
 	return settle_up(writer, rows, err);
 }
 
+static int write_pause(struct sink *sink, int64_t *ret_again_ns, struct err *err)
+{
+	struct writer *writer = WRITER(sink);
+
+	if (!writer->unsaved)
+		return 0;
+	if (clock_steady_ns() >= writer->next_tail_ns)
+		return writer_write_tails(writer, err);
+	*ret_again_ns = writer->next_tail_ns;
+	return 0;
+}
+
 const struct sink_ops writer_ops = {
 #define X(name) .name = write_##name,
 	SINK_LIST(X)
 #undef X
+	.pause = write_pause,
 };
 
 void writer_start(struct writer *writer)

@@ -41,6 +41,7 @@ struct writer {
 	int64_t next_tail_ns;
 	uint32_t events_to_clock;
 	bool in_transaction;
+	bool unsaved; /* events came since the tails were written */
 	bool finished;
 	struct packer *packer;
 	struct pack_job job; /* the packer's; its rows are somebody else's */

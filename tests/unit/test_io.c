@@ -261,3 +261,115 @@ Test(io_ahead, an_error_comes_behind_the_bytes_before_it_with_file_and_place, .t
 	cr_assert_eq(input_fill(input, 1, &at, &err), ERR_IO);
 	cr_assert_str_eq(err.line, want);
 }
+
+static int count_pause(void *arg, int64_t *ret_again_ns, struct err *err)
+{
+	(void)ret_again_ns;
+	(void)err;
+	++*(int *)arg;
+	return 0;
+}
+
+/* A stream that goes on, up to where a reader may see all of the text. */
+static size_t pack_open(int coding, const char *text, char *to, size_t room)
+{
+	ZSTD_inBuffer in = { text, strlen(text), 0 };
+	ZSTD_outBuffer out = { to, room, 0 };
+	ZSTD_CStream *zstd = ZSTD_createCStream();
+	z_stream z = { 0 };
+
+	if (coding == 0)
+		memcpy(to, text, out.pos = in.size);
+	cr_assert_eq(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	if (coding == 1) {
+		z.next_in = (Bytef *)(uintptr_t)text;
+		z.avail_in = (uInt)in.size;
+		z.next_out = (Bytef *)to;
+		z.avail_out = (uInt)room;
+		cr_assert_eq(deflate(&z, Z_SYNC_FLUSH), Z_OK);
+		out.pos = room - z.avail_out;
+	}
+	if (coding == 2) {
+		cr_assert_eq(ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_flush), 0);
+		cr_assert_eq(in.pos, in.size);
+	}
+	(void)deflateEnd(&z);
+	(void)ZSTD_freeCStream(zstd);
+	return out.pos;
+}
+
+Test(io, what_a_slow_pipe_gave_is_handed_on_and_the_pause_told, .timeout = 60)
+{
+	for (int coding = 0; coding < 3; coding++) {
+		static const char text[] = "a few bytes, and then nothing for now\n";
+		OWN(input_closep) struct input *input = NULL;
+		int far, pauses = 0;
+		char packed[256];
+		const char *at;
+		size_t len = pack_open(coding, text, packed, sizeof(packed));
+
+		stdin_from_socket(&far);
+		cr_assert_eq(write(far, packed, len), (ssize_t)len);
+		cr_assert_eq(input_open("-", &input, NULL), 0);
+		input_on_pause(input, count_pause, &pauses);
+		cr_assert_eq(input_fill_some(input, 0, 4096, &at, NULL), (int64_t)strlen(text));
+		cr_assert(!memcmp(at, text, strlen(text)));
+		cr_assert_eq(pauses, 1);
+		cr_assert_not(input_ended(input));
+		/* The end is told as soon as it is there: nobody pauses. */
+		(void)shutdown(far, SHUT_WR);
+		cr_assert_eq(input_fill_some(input, strlen(text), 4096, &at, NULL),
+			     (int64_t)strlen(text));
+		cr_assert(input_ended(input));
+		cr_assert_eq(pauses, 1);
+		cr_assert_eq(input_truncated(input), coding != 0);
+		(void)close(far);
+	}
+}
+
+static int fail_pause(void *arg, int64_t *ret_again_ns, struct err *err)
+{
+	int *calls = arg;
+
+	*ret_again_ns = 0;
+	return ++*calls < 3 ? 0 : err_set(err, ERR_IO, "no room");
+}
+
+Test(io, a_pause_is_called_again_when_it_asks_and_may_fail, .timeout = 60)
+{
+	OWN(input_closep) struct input *input = NULL;
+	struct err err = { 0 };
+	const char *at;
+	int far, calls = 0;
+
+	stdin_from_socket(&far);
+	cr_assert_eq(write(far, "abc", 3), 3);
+	cr_assert_eq(input_open("-", &input, NULL), 0);
+	input_on_pause(input, fail_pause, &calls);
+	/* Less than was asked for is not enough for input_fill. */
+	cr_assert_eq(input_fill(input, 4096, &at, &err), ERR_IO);
+	cr_assert_eq(calls, 3);
+	cr_assert_str_eq(err.line, "no room");
+	(void)close(far);
+}
+
+Test(io_ahead, a_slow_pipe_that_is_decoded_ahead_is_handed_on_too, .timeout = 60)
+{
+	OWN(input_closep) struct input *input = NULL;
+	const char *at;
+	int64_t all, got;
+	int far, pauses = 0;
+
+	stdin_from_socket(&far);
+	all = send_zeros(far);
+	cr_assert_eq(input_open("-", &input, NULL), 0);
+	input_on_pause(input, count_pause, &pauses);
+	while (input_offset(input) < all) {
+		got = input_fill_some(input, 0, 1 << 20, &at, NULL);
+		cr_assert_gt(got, 0);
+		input_skip(input, (size_t)got);
+	}
+	cr_assert_eq(input_offset(input), all);
+	(void)close(far);
+	cr_assert_eq(input_fill_some(input, 0, 1 << 20, &at, NULL), 0);
+}
