@@ -53,6 +53,8 @@ int analyze_timeline(struct store *store, struct facts *facts, struct err *err)
 	pauses_settle(timeline);
 	device_times(timeline, facts);
 	whole(timeline, facts);
+	/* It may be what can't be read. */
+	facts->no_device_activity = facts->no_device_activity && !store_damage(store);
 	call_facts(timeline, facts);
 	if (collective_facts(timeline, store, facts, err) < 0)
 		return err->code;

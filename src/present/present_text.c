@@ -51,7 +51,7 @@ const char *text_device_short(struct page *page, const struct facts *facts, uint
 	if (device->ordinal < 0 && device->pci_bus)
 		return page_printf(page, "%s %s", is_switch(session, id) ? "NVSwitch" : "GPU",
 				   text_string(page, facts, device->pci_bus));
-	label = device->ordinal >= 0 ? page_printf(page, _("GPU %d"), (int)device->ordinal)
+	label = device->ordinal >= 0 ? page_printf(page, _("GPU %lld"), (long long)device->ordinal)
 				     : page_printf(page, _("GPU"));
 	if (device->part)
 		label = page_printf(page, "%s %s", label, text_string(page, facts, device->part));
@@ -207,6 +207,10 @@ static const char *no_activity_sentence(struct page *page, const struct facts *f
 {
 	const struct session *session = facts->session;
 
+	if (facts->damaged_chunks > 0)
+		return _("No GPU activity can be read from what is left of this profile.");
+	if (!facts->no_device_activity)
+		return _("The GPU activity in this trace has no duration.");
 	for (size_t i = 0; i < session->sources.count; i++) {
 		const char *maker = text_string(page, facts, session->sources.at[i].accelerator);
 
@@ -251,11 +255,13 @@ static void text_verdict(struct page *page, const struct facts *facts,
 	/* Of programs or lines alone there is nothing to sum up in front of a finding. */
 	if (!text && first)
 		text = page_printf(page, _("%s."), first->title);
+	else if (!text && facts->damaged_chunks > 0)
+		text = _("Nothing that can be judged is left of this profile.");
 	else if (!text)
 		text = _("Nothing that can be judged was recorded.");
 	else if (first)
 		text = page_printf(page, _("%s First: %s."), text, first->title);
-	else if (!facts->no_device_activity)
+	else if (!facts->no_device_activity && !facts->damaged_chunks)
 		text = page_printf(page, _("%s Nothing stands out."), text);
 	page_blank(page);
 	page_wrap(page, first ? first->severity == SEVERITY_BAD ? INK_BAD : INK_WAIT : INK_WORK,

@@ -17,7 +17,8 @@ static const char *text_device(struct page *page, const struct facts *facts, uin
 	if (id >= facts->session->devices.count)
 		return label;
 	name = facts->session->devices.at[id].name;
-	return name && strcmp(session_text(facts->session, name), "NVSwitch") != 0
+	return *session_text(facts->session, name) &&
+			       strcmp(session_text(facts->session, name), "NVSwitch") != 0
 		       ? page_printf(page, "%s  %s", label, text_string(page, facts, name))
 		       : label;
 }
@@ -28,8 +29,10 @@ static void source_line(struct page *page, const struct facts *facts, const stru
 	struct unit_text text;
 	const char *file = page_shorten(page, session_text(facts->session, source->file),
 					page->columns - indent);
+	const char *reader = text_string(page, facts, source->reader);
+	/* Of a damaged profile either may be lost. */
 	const char *line =
-		page_printf(page, "%s  (%s)", file, text_string(page, facts, source->reader));
+		page_printf(page, "%s  (%s)", *file ? file : "-", *reader ? reader : "-");
 
 	if (source->rank >= 0)
 		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
@@ -136,7 +139,16 @@ void text_header(struct page *page, const struct facts *facts)
 	for (size_t i = 0; i < session->devices.count && i < HEADER_LINES; i++)
 		device_line(page, facts, (uint32_t)i, indent, i ? "" : device);
 	more_line(page, session->devices.count, indent);
-	if (facts->was_cut)
+	if (facts->damaged_chunks > 0)
+		page_wrap(page, INK_PLAIN, "", indent, INK_BAD,
+			  page_printf(page,
+				      ngettext("The profile is damaged: %d block of it can't be "
+					       "read. Every number below lacks what was in it.",
+					       "The profile is damaged: %d blocks of it can't be "
+					       "read. Every number below lacks what was in them.",
+					       (unsigned long)facts->damaged_chunks),
+				      (int)facts->damaged_chunks));
+	else if (facts->was_cut)
 		page_wrap(page, INK_PLAIN, "", indent, INK_BAD,
 			  _("The recording was cut off; this is what was saved."));
 }

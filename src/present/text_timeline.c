@@ -359,7 +359,8 @@ void text_timeline(struct page *page, const struct facts *facts)
 					 text_device_short(page, facts, device->device)),
 			     page_printf(page, judged.steady ? _("steady %s") : _("span %s"),
 					 units_ns(&span, judged.span_ns)));
-		print_bar(page, parts);
+		if (judged.span_ns > 0)
+			print_bar(page, parts);
 		print_parts(page, facts, &judged, parts);
 		if (judged.steady)
 			print_setup(page, &device->setup);

@@ -261,6 +261,9 @@ void rules_run(const struct facts *facts, struct findings *findings)
 {
 	for (const struct rule *const *rule = RULES; *rule; rule++)
 		rule_apply(facts, *rule, findings);
+	/* What the damaged part held might say otherwise. */
+	for (size_t i = 0; i < findings->at.count && facts->damaged_chunks > 0; i++)
+		findings->at.at[i].grade = GRADE_LOW;
 	findings_order(findings);
 }
 

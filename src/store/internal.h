@@ -25,6 +25,7 @@ struct chunk_head {
 	uint32_t count;
 	uint32_t checksum; /* CRC-32 of the blob */
 	int64_t bytes;
+	bool damaged; /* found so and counted, however often it is asked for */
 };
 
 /* What of the session the file has already. Rows that may change are kept as
@@ -68,7 +69,7 @@ int tables_save(const struct store *store, struct saved *saved, struct err *err)
 int tables_load(struct store *store, struct err *err);
 
 /* The blob of a chunk, checked against its checksum, appended to `out`: 1;
- * 0: damaged (counted); negative: ERR_IO. */
+ * 0: damaged; negative: ERR_IO. */
 int chunk_fetch(struct store *store, const struct chunk_head *head, struct buf *out,
 		struct err *err);
 

@@ -220,14 +220,18 @@ int store_query_one(struct store_cursor *cursor, size_t head, struct store_batch
 		    struct err *err)
 {
 	struct store *store = cursor->store;
+	struct chunk_head *chunk = &store->chunks.at[head];
 	int ret;
 
+	if (chunk->damaged)
+		return 0;
 	buf_clear(&cursor->blob);
-	ret = chunk_fetch(store, &store->chunks.at[head], &cursor->blob, err);
-	if (ret <= 0)
+	ret = chunk_fetch(store, chunk, &cursor->blob, err);
+	if (ret < 0)
 		return ret;
-	if (decode(cursor, &store->chunks.at[head], ret_batch) >= 0)
+	if (ret > 0 && decode(cursor, chunk, ret_batch) >= 0)
 		return 1;
+	chunk->damaged = true;
 	store->damage++;
 	return 0;
 }

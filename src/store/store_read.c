@@ -263,6 +263,8 @@ static int load_heads(struct store *store, struct err *err)
 		return 0;
 	}
 	for (int resumed = 0; resumed < RESUME_MAX; resumed++) {
+		int64_t from = last;
+
 		(void)sqlite3_bind_int64(stmt, 1, last);
 		while ((ret = sqlite3_step(stmt)) == SQLITE_ROW) {
 			int64_t id = sqlite3_column_int64(stmt, 0);
@@ -280,7 +282,9 @@ static int load_heads(struct store *store, struct err *err)
 		(void)sqlite3_reset(stmt);
 		if (ret == SQLITE_DONE || last == INT64_MAX)
 			break;
-		store->damage++;
+		/* One place, however many ids are tried until one behind it is found. */
+		if (last != from || !resumed)
+			store->damage++;
 		last = last == INT64_MIN ? 0 : last + 1;
 	}
 	(void)sqlite3_finalize(stmt);
@@ -406,7 +410,5 @@ int chunk_fetch(struct store *store, const struct chunk_head *head, struct buf *
 		ret = store_sql_error(store, err);
 	}
 	(void)sqlite3_reset(store->fetch);
-	if (!ret)
-		store->damage++;
 	return ret;
 }
