@@ -97,47 +97,58 @@ static void profiler_call(struct inject *inject, struct segment *segment, uint32
 	}
 }
 
-void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *data)
+static void dispatch(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
+		     const void *data)
 {
-	HOOK;
-	struct inject *inject = inject_state;
 	const struct cupti_resource *resource = data;
 
-	(void)user;
-	if (!hook.segment || !data)
-		return;
 	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {
-		if (object_called(inject, hook.segment, domain, cbid, data))
+		if (object_called(inject, segment, domain, cbid, data))
 			return;
 	}
 	if (domain == CUPTI_DOMAIN_RUNTIME) {
-		allocation_call(inject, hook.segment, data);
+		allocation_call(inject, segment, data);
 		return;
 	}
 	if (domain == CUPTI_DOMAIN_DRIVER) {
-		profiler_call(inject, hook.segment, cbid, data);
+		profiler_call(inject, segment, cbid, data);
 		return;
 	}
 	if (domain != CUPTI_DOMAIN_RESOURCE)
 		return;
-	atomic_fetch_add_explicit(&hook.segment->counts.callbacks, 1, memory_order_relaxed);
 	switch (cbid) {
 	case CUPTI_CONTEXT_CREATED:
 		pc_context_created(inject, resource->context);
 		break;
 	case CUPTI_CONTEXT_DESTROY:
 		pc_context_destroyed(inject, resource->context);
-		context_slot(inject, hook.segment, resource->context);
+		context_slot(inject, segment, resource->context);
 		break;
 	case CUPTI_STREAM_CREATED:
 	case CUPTI_STREAM_DESTROY:
-		stream_slot(inject, hook.segment, resource, cbid == CUPTI_STREAM_CREATED);
+		stream_slot(inject, segment, resource, cbid == CUPTI_STREAM_CREATED);
 		break;
 	case CUPTI_MODULE_LOADED:
 	case CUPTI_MODULE_UNLOAD:
-		module_slot(inject, hook.segment, resource, cbid == CUPTI_MODULE_LOADED);
+		module_slot(inject, segment, resource, cbid == CUPTI_MODULE_LOADED);
 		break;
 	default:
 		break;
 	}
+}
+
+void resource_callback(void *user, uint32_t domain, uint32_t cbid, const void *data)
+{
+	HOOK;
+	struct segment_counts *counts = hook.segment ? &hook.segment->counts : NULL;
+	uint64_t begun_ns;
+
+	(void)user;
+	if (!counts || !data)
+		return;
+	begun_ns = inject_now();
+	dispatch(inject_state, hook.segment, domain, cbid, data);
+	atomic_fetch_add_explicit(&counts->callbacks, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counts->callback_ns, inject_now() - begun_ns,
+				  memory_order_relaxed);
 }

@@ -204,6 +204,7 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->ranges);
 	VEC_DONE(&facts->overheads);
 	VEC_DONE(&facts->calibrations);
+	VEC_DONE(&facts->callbacks);
 	VEC_DONE(&facts->pc_samplings);
 	VEC_DONE(&facts->processes);
 	VEC_DONE(&facts->twins);

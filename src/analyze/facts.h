@@ -563,6 +563,7 @@ struct facts {
 	VEC(struct range_fact) ranges;
 	VEC(struct overhead_fact) overheads;       /* by sum_ns */
 	VEC(struct calibration_fact) calibrations; /* a row for each process */
+	VEC(struct callback_fact) callbacks;       /* the same */
 	struct recorder_fact recorder;
 	VEC(struct pc_sampling_fact) pc_samplings; /* a row for each process */
 	int64_t own_ns; /* host time that recording itself took, of all threads */

@@ -53,6 +53,16 @@ static void take_calibration(struct facts *facts, uint32_t source, const char *t
 		*VEC_ADD(&facts->calibrations) = fact;
 }
 
+static void take_callbacks(struct facts *facts, uint32_t source, const char *text)
+{
+	struct callback_fact fact = { .source = source };
+
+	fact.count = number_in(text, "callbacks");
+	fact.sum_ns = number_in(text, "ns");
+	if (fact.count > 0 && fact.sum_ns >= 0)
+		*VEC_ADD(&facts->callbacks) = fact;
+}
+
 static void take_recorder(struct facts *facts, const char *text)
 {
 	struct recorder_fact fact = { .wall_ns = number_in(text, "wall_ns"),
@@ -73,6 +83,8 @@ void own_cost_facts(const struct session *session, struct facts *facts)
 			take_pc(facts, env->source, session_text(session, env->value));
 		else if (!strcmp(key, "calibration"))
 			take_calibration(facts, env->source, session_text(session, env->value));
+		else if (!strcmp(key, "callback_cost"))
+			take_callbacks(facts, env->source, session_text(session, env->value));
 		else if (!strcmp(key, "recorder_cost"))
 			take_recorder(facts, session_text(session, env->value));
 	}

@@ -34,6 +34,12 @@ struct calibration_fact {
 	double share[3];     /* of the time */
 };
 
+/* Callbacks of CUPTI in threads of the program, and the time in them. */
+struct callback_fact {
+	uint32_t source;
+	int64_t count, sum_ns;
+};
+
 /* What the recording process and its child took of the processors beside the program. */
 struct recorder_fact {
 	int64_t wall_ns; /* 0: unknown */

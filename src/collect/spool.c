@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,6 +297,22 @@ static void add_status(struct spool_status *status, const struct spooled *p)
 	status->dropped += (int64_t)p->told_dropped + p->malformed;
 }
 
+/* Time in callbacks of CUPTI, in threads of the program. */
+static void describe_callbacks(const struct spooled *p)
+{
+	const struct segment_counts *counts = &p->segment->counts;
+	uint64_t callbacks = atomic_load(&counts->callbacks);
+	struct buf text = { 0 };
+
+	if (!callbacks)
+		return;
+	buf_printf(&text, "callbacks=%" PRIu64 ";ns=%" PRIu64, callbacks,
+		   atomic_load(&counts->callback_ns));
+	session_env(p->sink->session, p->source, SESSION_NONE, STR("callback_cost"),
+		    (struct str){ text.at, text.len });
+	buf_done(&text);
+}
+
 static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
 {
 	struct spooled *p = spool->live[index];
@@ -309,6 +326,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 			     "process %u ended without its exit handlers: what it had not handed "
 			     "over is lost",
 			     p->pid);
+	describe_callbacks(p);
 	spooled_sum_up(&spool->complaints, p);
 	if (spool->calibrates && p->kernels_seen)
 		spooled_sum_up_quiet(&spool->complaints, p);

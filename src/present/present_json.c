@@ -291,6 +291,23 @@ static void put_pc_samplings(const struct facts *facts, struct json *json)
 	json_end(json);
 }
 
+static void put_callbacks(const struct facts *facts, struct json *json)
+{
+	if (!facts->callbacks.count)
+		return;
+	json_array(json, "callbacks");
+	for (size_t i = 0; i < facts->callbacks.count; i++) {
+		const struct callback_fact *fact = &facts->callbacks.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "pid", source_pid(facts->session, fact->source), -1);
+		json_i64(json, "count", fact->count);
+		json_i64(json, "sum_ns", fact->sum_ns);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_recorder(const struct recorder_fact *recorder, struct json *json)
 {
 	if (!recorder->wall_ns)
@@ -323,6 +340,7 @@ static void put_overhead(const struct facts *facts, struct json *json)
 		}
 		json_end(json);
 	}
+	put_callbacks(facts, json);
 	put_recorder(&facts->recorder, json);
 	put_calibrations(facts, json);
 	put_pc_samplings(facts, json);

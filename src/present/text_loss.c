@@ -73,6 +73,22 @@ static void print_overhead(struct page *page, const struct facts *facts)
 	buf_done(&line);
 }
 
+/* In threads of the program, where something was made, obtained, loaded or destroyed. */
+static void print_callbacks(struct page *page, const struct facts *facts)
+{
+	struct unit_text count, ns;
+	int64_t all = 0, sum = 0;
+
+	for (size_t i = 0; i < facts->callbacks.count; i++) {
+		all += facts->callbacks.at[i].count;
+		sum += facts->callbacks.at[i].sum_ns;
+	}
+	if (all)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page, _("sonde's %s callbacks in the program took %s."),
+				      units_count(&count, all), units_ns(&ns, sum)));
+}
+
 static void print_recorder(struct page *page, const struct recorder_fact *recorder)
 {
 	struct unit_text ns, cards, share;
@@ -167,6 +183,7 @@ void text_loss(struct page *page, const struct facts *facts)
 	if (!lost && facts->damaged_chunks <= 0)
 		page_wrap(page, INK_PLAIN, "", 2, INK_DIM, _("Nothing was lost on the way in."));
 	print_overhead(page, facts);
+	print_callbacks(page, facts);
 	print_recorder(page, &facts->recorder);
 	print_calibrations(page, facts);
 	print_pauses(page, facts);

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 6,
+	SEGMENT_VERSION = 7,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -195,7 +195,7 @@ struct segment_counts {
 	_Atomic uint64_t slots_dropped;                  /* the ring was full */
 	_Atomic uint64_t slots_nested;                   /* from inside one of our own functions */
 	_Atomic uint64_t texts_dropped;                  /* no room */
-	_Atomic uint64_t callbacks;
+	_Atomic uint64_t callbacks, callback_ns;         /* of CUPTI, and the time in them */
 	_Atomic uint64_t pc_samples, pc_dropped;
 };
 

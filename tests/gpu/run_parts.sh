@@ -7,7 +7,7 @@
 #   DRY=build/dev tests/gpu/run_parts.sh 1     on puppets: that the script itself works
 #
 # Begins no round after SECONDS (300). PROGRAM: launch, eager, train; else all three. A round of
-# them takes about 15, 50 and 70 s on one H200. Needs nvcc, gcc, python3 with torch.
+# them takes about 25, 70 and 90 s on one H200. Needs nvcc, gcc, python3 with torch.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dry=${DRY:+$(realpath "$DRY")}

@@ -347,6 +347,8 @@ def memory_sites():
         expect(len(sites) == 4, "%d allocations" % len(sites))
         expect(all(re.match(r"obtain_buffer\S* < host_memory", site) for site in sites[:3]), "where: %s" % sites)
         expect(not sites[3], "where: %s" % sites)
+        told = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)["overhead"]["callbacks"]
+        expect(len(told) == 1 and told[0]["count"] >= 3 and told[0]["sum_ns"] > 0, "callbacks: %s" % told)
         at.sonde(host("memory"), "-t", "cuda")
         expect(at.number("select count(*) from alloc") == 0, "memory was not asked for")
         at.clean()

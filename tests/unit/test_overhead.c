@@ -54,10 +54,9 @@ Test(overhead, without_records_nothing_is_claimed)
 	trace_done(&trace);
 }
 
-static void recorder(struct trace *trace, const char *text)
+static void told(struct trace *trace, const char *key, const char *text)
 {
-	session_env(trace->store->session, SESSION_NONE, SESSION_NONE, STR("recorder_cost"),
-		    str_of(text));
+	session_env(trace->store->session, trace->source, SESSION_NONE, str_of(key), str_of(text));
 }
 
 Test(overhead, what_the_recorder_took_is_told_if_it_makes_sense)
@@ -79,10 +78,27 @@ Test(overhead, what_the_recorder_took_is_told_if_it_makes_sense)
 		struct trace trace = trace_new();
 
 		trace_launch(&trace, 1, 0, 10, 20);
-		recorder(&trace, cases[i].text);
+		told(&trace, "recorder_cost", cases[i].text);
 		trace_analyze(&trace);
 		cr_assert_eq(trace.facts->recorder.wall_ns, cases[i].wall_ns, "%s", cases[i].text);
 		cr_assert_eq(trace.facts->recorder.cpu_ns, cases[i].wall_ns ? 300 : 0);
 		trace_done(&trace);
 	}
+}
+
+Test(overhead, callbacks_of_each_process_are_told)
+{
+	struct trace trace = trace_new();
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	told(&trace, "callback_cost", "callbacks=7;ns=5000");
+	told(&trace, "callback_cost", "callbacks=0;ns=0");
+	told(&trace, "callback_cost", "callbacks=8");
+	told(&trace, "callback_cost", "callbacks=2;ns=0");
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->callbacks.count, 2);
+	cr_assert_eq(trace.facts->callbacks.at[0].count, 7);
+	cr_assert_eq(trace.facts->callbacks.at[0].sum_ns, 5000);
+	cr_assert_eq(trace.facts->callbacks.at[1].count, 2);
+	trace_done(&trace);
 }
