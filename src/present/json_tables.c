@@ -404,6 +404,8 @@ static void put_finding(const struct facts *facts, const struct finding *finding
 		json_end(json);
 	}
 	put_f64(json, "impact_share", finding->impact_share);
+	if (isfinite(finding->impact_share))
+		json_text(json, "impact_of", stretch_name(finding->impact_of));
 	put_f64(json, "coverage", finding->coverage);
 	json_text(json, "grade", grade_name(finding->grade));
 	put_texts(finding->advice.at, finding->advice.count, "advice", json);

@@ -89,9 +89,32 @@ static void print_list(struct page *page, enum field field, const char *const *a
 	}
 }
 
+/* Findings on one device may speak of different times: each says of which. */
+static const char *with_share(struct page *page, const struct finding *finding, const char *cost)
+{
+	struct unit_text text;
+	const char *share = units_share(&text, finding->impact_share);
+
+	switch (finding->impact_of) {
+	case STRETCH_SPAN:
+		return page_printf(page, _("%s, up to %s of the span"), cost, share);
+	case STRETCH_WHOLE:
+		return page_printf(page, _("%s, up to %s of the whole span, set-up included"), cost,
+				   share);
+	case STRETCH_STEADY:
+		return page_printf(page, _("%s, up to %s of the steady part"), cost, share);
+	case STRETCH_STEPS:
+		return page_printf(page, _("%s, up to %s of the time in steps"), cost, share);
+	case STRETCH_SAMPLES:
+		return page_printf(page, _("%s, up to %s of the time that was sampled"), cost,
+				   share);
+	}
+	return cost;
+}
+
 static void print_cost(struct page *page, const struct finding *finding)
 {
-	struct unit_text low, high, share;
+	struct unit_text low, high;
 	const char *text;
 
 	if (finding->impact_low_ns == FACT_UNKNOWN || finding->impact_high_ns == FACT_UNKNOWN)
@@ -102,8 +125,7 @@ static void print_cost(struct page *page, const struct finding *finding)
 		       ? page_printf(page, "%s", high.at)
 		       : page_printf(page, _("%s to %s"), low.at, high.at);
 	if (isfinite(finding->impact_share))
-		text = page_printf(page, _("%s, up to %s of the span"), text,
-				   units_share(&share, finding->impact_share));
+		text = with_share(page, finding, text);
 	print_field(page, FIELD_COST, true, text);
 }
 

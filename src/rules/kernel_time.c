@@ -49,25 +49,28 @@ const char *kernel_where(const struct facts *facts, const struct kernel_fact *ke
 	return finding_text(findings, "%.*s", (int)length_of(name), name);
 }
 
-static int64_t span_of(const struct facts *facts, uint32_t device)
+/* NULL without a timeline. */
+static const struct device_fact *device_of(const struct facts *facts, uint32_t device)
 {
 	for (size_t i = 0; i < facts->devices.count; i++)
 		if (facts->devices.at[i].device == device && facts->devices.at[i].has_timeline)
-			return facts->devices.at[i].span_ns;
-	return 0;
+			return &facts->devices.at[i];
+	return NULL;
 }
 
 void kernel_impact(const struct facts *facts, const struct kernel_fact *kernel,
 		   struct finding *finding, double share)
 {
 	bool timed = kernel->count > 0 && kernel->sum_ns > 0;
+	const struct device_fact *device = timed ? device_of(facts, kernel->device) : NULL;
 	double ns = timed ? (double)kernel->sum_ns : kernel->counters.duration_ns;
 
 	if (!isfinite(share) || !(ns > 0))
 		return;
 	share = fmin(fmax(share, 0), 1);
 	finding_impact(finding, 0, whole_of(share * ns),
-		       timed ? span_of(facts, kernel->device) : 0);
+		       device ? whole_of_device(device) : STRETCH_SPAN,
+		       device ? device->span_ns : 0);
 }
 
 static bool has_evidence(const struct finding *finding, const char *metric)

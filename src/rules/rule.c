@@ -44,6 +44,18 @@ const char *layer_name(enum layer layer)
 	return NAMES[layer];
 }
 
+const char *stretch_name(enum stretch stretch)
+{
+	static const char *const NAMES[] = {
+#define X(id, name) [STRETCH_##id] = name,
+		STRETCH_LIST(X)
+#undef X
+	};
+
+	assert((size_t)stretch < sizeof(NAMES) / sizeof(NAMES[0]));
+	return NAMES[stretch];
+}
+
 struct finding *finding_add(struct findings *findings, const struct rule *rule,
 			    enum severity severity)
 {
@@ -102,12 +114,16 @@ void finding_evidence(struct finding *finding, const char *metric, double value,
 	*VEC_ADD(&finding->evidence) = (struct evidence){ metric, value, unit, where };
 }
 
-void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, int64_t span_ns)
+void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, enum stretch of,
+		    int64_t stretch_ns)
 {
 	assert(low_ns <= high_ns);
-	finding->impact_low_ns = low_ns;
+	if (stretch_ns > 0 && high_ns > stretch_ns)
+		high_ns = stretch_ns;
+	finding->impact_low_ns = low_ns < high_ns ? low_ns : high_ns;
 	finding->impact_high_ns = high_ns;
-	finding->impact_share = span_ns > 0 ? (double)high_ns / (double)span_ns : NAN;
+	finding->impact_share = stretch_ns > 0 ? (double)high_ns / (double)stretch_ns : NAN;
+	finding->impact_of = of;
 }
 
 void finding_advice(struct finding *finding, const char *text)

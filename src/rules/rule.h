@@ -19,6 +19,23 @@ const char *severity_name(enum severity severity); /* "info", "note", "warn", "b
 enum layer { LAYER_SYSTEM, LAYER_TIMELINE, LAYER_KERNEL };
 const char *layer_name(enum layer layer);
 
+/* X(id, name): the time that a finding's share is a share of. All that the share counts
+ * lies in it. The whole span is that of a device of which others judge the steady part. */
+#define STRETCH_LIST(X)     \
+	X(SPAN, "span")     \
+	X(WHOLE, "span")    \
+	X(STEADY, "steady") \
+	X(STEPS, "steps")   \
+	X(SAMPLES, "samples")
+
+enum stretch {
+#define X(id, name) STRETCH_##id,
+	STRETCH_LIST(X)
+#undef X
+};
+
+const char *stretch_name(enum stretch stretch);
+
 struct evidence {
 	const char *metric; /* name of the fact, as in the JSON, or NVIDIA's metric */
 	double value;
@@ -35,8 +52,9 @@ struct finding {
 	const char *claim; /* one or two sentences with the numbers */
 	VEC(struct evidence) evidence;
 	int64_t impact_low_ns, impact_high_ns; /* FACT_UNKNOWN: no time can be given */
-	double impact_share;                   /* high / span of the device; NAN */
-	double coverage;                       /* of the evidence; 0..1 */
+	double impact_share;                   /* high / impact_of, at most 1; NAN */
+	enum stretch impact_of;
+	double coverage; /* of the evidence; 0..1 */
 	enum grade grade;
 	VEC(const char *) advice;  /* most promising first */
 	VEC(const char *) next;    /* commands or measurements to run next */
@@ -119,8 +137,11 @@ const char *finding_text(struct findings *findings, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void finding_evidence(struct finding *finding, const char *metric, double value, const char *unit,
 		      const char *where);
-/* The range of reclaimable time, and its high end as a share of `span_ns`. */
-void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, int64_t span_ns);
+/* The range of reclaimable time, and its high end as a share of `of`, which is so long;
+ * unknown if that is 0. More than `of` takes can't be gained: sums of what ran at once
+ * are cut to it. */
+void finding_impact(struct finding *finding, int64_t low_ns, int64_t high_ns, enum stretch of,
+		    int64_t stretch_ns);
 /* One grade less, down to GRADE_LOW. */
 void finding_lose_grade(struct finding *finding);
 void finding_advice(struct finding *finding, const char *text);

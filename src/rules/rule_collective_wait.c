@@ -55,7 +55,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 			  "rank alone can't tell."),
 			rank, units_ns(&suspect, suspect_ns), units_share(&percent, share));
 	finding->grade = is_known ? GRADE_MEDIUM : GRADE_LOW;
-	finding_impact(finding, 0, suspect_ns, device->span_ns);
+	finding_impact(finding, 0, suspect_ns, whole_of_device(device), device->span_ns);
 	finding_evidence(finding, "collective_ns", (double)device->collective_ns, "ns", rank);
 	finding_evidence(finding, "collective_hidden_ns", (double)device->collective_hidden_ns,
 			 "ns", rank);
@@ -126,7 +126,7 @@ static void tell_compared(const struct facts *facts, const struct rule *rule,
 		units_ns(&all, device->collective_ns), rank, units_ns(&waiting, device->waiting_ns),
 		units_share(&percent, share));
 	finding->grade = GRADE_HIGH;
-	finding_impact(finding, 0, device->waiting_ns, device->span_ns);
+	finding_impact(finding, 0, device->waiting_ns, whole_of_device(device), device->span_ns);
 	finding_evidence(finding, "collective_ns", (double)device->collective_ns, "ns", rank);
 	finding_evidence(finding, "waiting_ns", (double)device->waiting_ns, "ns", rank);
 	tell_late(facts, device, finding, findings);

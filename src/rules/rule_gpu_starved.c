@@ -104,7 +104,8 @@ static void loader_impact(const struct facts *facts, const struct starved *starv
 		high_ns += judged->idle[IDLE_LAUNCH_RATE].ns;
 	if (low_ns > starved->ns)
 		low_ns = starved->ns;
-	finding_impact(finding, low_ns < 0 ? 0 : low_ns, high_ns, judged->span_ns);
+	finding_impact(finding, low_ns < 0 ? 0 : low_ns, high_ns, part_judged(judged),
+		       judged->span_ns);
 }
 
 static void loader_advice(struct finding *finding, const char *loader)
@@ -280,7 +281,7 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 	finding_impact(finding,
 		       starved->ns < starved->judged.busy_ns ? starved->ns / 2
 							     : starved->judged.busy_ns / 2,
-		       starved->ns, starved->judged.span_ns);
+		       starved->ns, part_judged(&starved->judged), starved->judged.span_ns);
 	finding_next(finding, _("mark the host's parts with torch.profiler.record_function or NVTX "
 				"ranges and record again"));
 }

@@ -67,7 +67,8 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		units_ns(&median, device->kernel_p50_ns), units_ns(&gap, device->launch_gap_p50_ns),
 		tell_thread(facts, &judged.idle[IDLE_LAUNCH_RATE], findings));
 	finding->coverage = device->coverage;
-	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, judged.span_ns);
+	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, part_judged(&judged),
+		       judged.span_ns);
 	evidence(facts, findings, device, &judged, finding);
 	advice(finding);
 	tell_setup(findings, device, finding);

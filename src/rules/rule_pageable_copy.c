@@ -68,7 +68,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		  "through a staging buffer of the driver and holds the host up."),
 		units_count(&count, sum->count), where, units_bytes(&bytes, sum->bytes),
 		units_ns(&ns, sum->sum_ns), units_rate(&rate, rate_gbps * 1e9));
-	finding_impact(finding, low_ns, sum->union_ns, device->span_ns);
+	finding_impact(finding, low_ns, sum->union_ns, whole_of_device(device), device->span_ns);
 	finding_evidence(finding, "copies.pageable.count", (double)sum->count, "count", where);
 	finding_evidence(finding, "copies.pageable.bytes", (double)sum->bytes, "B", where);
 	finding_evidence(finding, "copies.pageable.sum_ns", (double)sum->sum_ns, "ns", where);

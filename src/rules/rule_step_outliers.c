@@ -67,7 +67,7 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 	if (worst->differs.count)
 		finding->claim = finding_text(findings, _("%s What differs in it: %s."),
 					      finding->claim, worst->differs.at[0]);
-	finding_impact(finding, sum->over_p95_ns, sum->over_p50_ns, sum->all_ns);
+	finding_impact(finding, sum->over_p95_ns, sum->over_p50_ns, STRETCH_STEPS, sum->all_ns);
 	finding_evidence(finding, "steps.p50_ns", (double)steps->p50_ns, "ns", "");
 	finding_evidence(finding, "steps.p95_ns", (double)steps->p95_ns, "ns", "");
 	finding_evidence(finding, "steps.outliers", (double)sum->count, "count", "");

@@ -80,7 +80,8 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		high_ns = device->idle_ns > sum->idle_ns ? device->idle_ns : sum->idle_ns;
 	finding->device = device->device;
 	finding->claim = claim_of(facts, device, sum, findings);
-	finding_impact(finding, sum->idle_ns / 2, high_ns, device->span_ns);
+	finding_impact(finding, sum->idle_ns / 2, high_ns, whole_of_device(device),
+		       device->span_ns);
 	finding_evidence(finding, "readbacks.count", (double)sum->count, "count", where);
 	finding_evidence(finding, "readbacks.per_step", sum->per_step, "count", where);
 	finding_evidence(finding, "readbacks.blocked_ns", (double)sum->blocked_ns, "ns", where);

@@ -23,6 +23,18 @@ void tell_host_doubt(const struct facts *facts, struct findings *findings, struc
 void tell_setup(struct findings *findings, const struct device_fact *device,
 		struct finding *finding);
 
+/* The part of the time that device_judged speaks of, and all of a device's, whose name
+ * depends on whether others speak of a part. */
+static inline enum stretch part_judged(const struct judged *judged)
+{
+	return judged->steady ? STRETCH_STEADY : STRETCH_SPAN;
+}
+
+static inline enum stretch whole_of_device(const struct device_fact *device)
+{
+	return device->steady.has ? STRETCH_WHOLE : STRETCH_SPAN;
+}
+
 /* Launches must be known for so large a part of the kernels before idle time
  * has causes. False, with a line, if they are not. */
 bool tell_enough_launches(const struct facts *facts, const struct rule *rule,

@@ -147,7 +147,7 @@ void throttle_complete(const struct facts *facts, struct findings *findings,
 	finding_evidence(finding, "power_w", at->power_w, "W", where);
 	finding_evidence(finding, "temp_c", at->temp_c, "C", where);
 	if (throttle->lost_ns != FACT_UNKNOWN)
-		finding_impact(finding, 0, throttle->lost_ns, recorded_ns(system));
+		finding_impact(finding, 0, throttle->lost_ns, STRETCH_SAMPLES, recorded_ns(system));
 	if (throttle->by_plateau)
 		finding->grade = GRADE_LOW;
 	tell_held(facts, findings, device, finding);

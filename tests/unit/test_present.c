@@ -508,6 +508,34 @@ Test(present, impact_is_a_range)
 	cr_assert_null(strstr(at + 9, "impact_ns"));
 }
 
+Test(present, a_cost_says_of_which_time_it_is_a_share)
+{
+	static const struct {
+		enum stretch of;
+		const char *text, *json;
+	} cases[] = {
+		{ STRETCH_SPAN, "up to 80 % of the span\n", "\"span\"" },
+		{ STRETCH_WHOLE, "up to 80 % of the whole span, set-up included\n", "\"span\"" },
+		{ STRETCH_STEADY, "up to 80 % of the steady part\n", "\"steady\"" },
+		{ STRETCH_STEPS, "up to 80 % of the time in steps\n", "\"steps\"" },
+		{ STRETCH_SAMPLES, "up to 80 % of the time that was sampled\n", "\"samples\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made *made = whole();
+		const char *at;
+
+		made->findings.at.at[0].impact_of = cases[i].of;
+		cr_assert_not_null(strstr(text_of(made, (struct present_style){ .columns = 80 }).at,
+					  cases[i].text));
+		at = strstr(json_of(made).at, "\"impact_of\":");
+		cr_assert_not_null(at);
+		cr_assert_eq(strncmp(at + 12 + strspn(at + 12, " "), cases[i].json,
+				     strlen(cases[i].json)),
+			     0, "%.40s", at);
+	}
+}
+
 Test(present, what_to_run_next_can_be_typed)
 {
 	struct made *made = whole();

@@ -55,6 +55,11 @@ Test(fp64_bound, needs_the_verdict_and_sixty_per_cent)
 	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
 	cr_assert_eq(first(&bench)->impact_high_ns, 5 * MS);
 	cr_assert_float_eq(first(&bench)->impact_share, 0.05, 1e-9);
+	/* Kernels that run side by side take longer in sum than there was time. */
+	bench.facts.devices.at[0].span_ns = 4 * MS;
+	cr_assert_eq(found_by(&bench, &rule_fp64_bound), 1);
+	cr_assert_eq(first(&bench)->impact_high_ns, 4 * MS);
+	cr_assert_eq(first(&bench)->impact_share, 1);
 	fact->counters.fp64_pct = 59.9;
 	cr_assert_eq(found_by(&bench, &rule_fp64_bound), 0);
 	fact->counters.fp64_pct = 97;

@@ -319,6 +319,46 @@ Test(pageable_copy, gains_at_least_what_pinned_copies_of_the_recording_are_faste
 	bench_done(&bench);
 }
 
+/* Both ways at once: their sum is longer than the time there was. */
+Test(pageable_copy, costs_no_more_than_the_span)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 100);
+
+	copy(&bench, 1, 10, 0, 100000000, 700 * MS);
+	copy(&bench, 1, 10, 0, 100000000, 800 * MS);
+	cr_assert_eq(found_by(&bench, &rule_pageable_copy), 1);
+	cr_assert_eq(first(&bench)->impact_high_ns, fact->span_ns);
+	cr_assert_eq(first(&bench)->impact_share, 1);
+	cr_assert_eq(first(&bench)->impact_of, STRETCH_SPAN);
+	bench_done(&bench);
+}
+
+/* Copies while the program sets up are in the whole span alone, gaps of its loop in
+ * the steady part. */
+Test(findings, a_share_is_of_a_stretch_that_holds_what_it_counts)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE, 100);
+
+	fact->steady.has = true;
+	fact->steady.span_ns = 150 * MS;
+	fact->steady.busy_ns = 50 * MS;
+	fact->steady.idle_ns = 100 * MS;
+	fact->steady.kernel_count = fact->kernel_count;
+	fact->steady.idle[IDLE_HOST_LATE].ns = 100 * MS;
+	copy(&bench, 1, 10, 0, 100000000, 400 * MS);
+	cr_assert_eq(found_by(&bench, &rule_pageable_copy), 1);
+	cr_assert_eq(first(&bench)->impact_of, STRETCH_WHOLE);
+	cr_assert_float_eq(first(&bench)->impact_share, 0.4, 1e-9);
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_eq(first(&bench)->impact_of, STRETCH_STEADY);
+	cr_assert_float_eq(first(&bench)->impact_share, 100. / 150, 1e-9);
+	cr_assert_str_eq(stretch_name(STRETCH_WHOLE), "span");
+	cr_assert_str_eq(stretch_name(STRETCH_STEADY), "steady");
+	bench_done(&bench);
+}
+
 static void steps(struct rule_bench *bench, size_t count, int64_t outlier_ns)
 {
 	struct step_facts *facts = &bench->facts.steps;
@@ -534,7 +574,7 @@ static struct finding *add(struct findings *findings, const struct rule *rule, d
 	struct finding *finding = finding_add(findings, rule, SEVERITY_WARN);
 
 	if (share >= 0)
-		finding_impact(finding, 0, (int64_t)(share * 1000), 1000);
+		finding_impact(finding, 0, (int64_t)(share * 1000), STRETCH_SPAN, 1000);
 	return finding;
 }
 
