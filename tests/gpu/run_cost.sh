@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `sonde run` costs the program: launch.cu, an eager torch loop, cases.cu,
+# What `sonde run` costs the program: launch.cu, an eager torch loop, train.py, cases.cu,
 # beside a bare CUPTI consumer, Nsight Systems and torch.profiler. Variants
 # alternate; medians; launch.cu runs twice a round. A figure counts only if
 # the profile holds every launch.

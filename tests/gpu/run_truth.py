@@ -3,7 +3,7 @@ difference. Formulas are those of the claims, not of sonde."""
 import json
 import statistics
 
-from claims import bad, check, load, run
+from claims import check, load, run
 
 
 def rows(path):
