@@ -32,6 +32,7 @@ struct spool {
 	struct segment layout; /* of every segment but its index */
 	struct spooled *live[SEGMENT_COUNT_MAX];
 	struct complaints complaints;
+	struct symbols *symbols;    /* ranks of a job have the same libraries */
 	struct spool_status status; /* of processes that are gone */
 	uint32_t ask;
 	uint64_t begun; /* processes */
@@ -95,6 +96,7 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 		count = SEGMENT_COUNT_MAX;
 	plan(&spool->layout, opts);
 	spool->calibrates = opts && opts->calibrates;
+	spool->symbols = symbols_new();
 	spool->fd = memfd_create("sonde-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (spool->fd < 0 ||
 	    ftruncate(spool->fd, (off_t)(SPOOL_HEAD + count * spool->layout.bytes)) < 0 ||
@@ -130,7 +132,6 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->reasons);
 	map_done(&p->sites);
 	map_done(&p->asked);
-	symbols_free(p->symbols);
 	buf_done(&p->file);
 	map_done(&p->ranges);
 	map_done(&p->devices);
@@ -158,6 +159,7 @@ void spool_close(struct spool *spool)
 	if (spool->fd >= 0)
 		close(spool->fd);
 	VEC_DONE(&spool->complaints.lines);
+	symbols_free(spool->symbols);
 	free(spool);
 }
 
@@ -191,6 +193,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 		return;
 	}
 	p->layout = &spool->layout;
+	p->symbols = spool->symbols;
 	p->pid = p->segment->pid;
 	p->number = ++spool->begun;
 	p->outer_pid = atomic_load(&spool->head->owner[index]);

@@ -77,7 +77,7 @@ struct spooled {
 	struct map kernels;      /* text id -> string of the demangled name */
 	struct map lanes;        /* hash of what it is -> lane + 1 */
 	struct map apis;         /* domain << 32 | cbid -> string */
-	struct symbols *symbols; /* made when the first call stack comes */
+	struct symbols *symbols; /* borrowed */
 	struct buf file;         /* a path of the process as one of ours */
 	size_t file_prefix;      /* of it, what maps_prefix says */
 	struct map sites;        /* text of a call stack -> string */

@@ -201,8 +201,7 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 	if (!path.len)
 		return;
 	*ret_path = path;
-	if (!p->symbols) {
-		p->symbols = symbols_new();
+	if (!p->file.len) {
 		maps_prefix("", p->outer_pid, &p->file);
 		p->file_prefix = p->file.len;
 	}

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +25,14 @@ static const int64_t REST = 20;
 /* Functions written in assembly can have no size: they are short. */
 static const uint64_t ASSEMBLY_BYTES = 4096;
 
+/* What of a file changes when another takes its place. All-zero: it can't be seen. */
+struct file_mark {
+	dev_t device;
+	ino_t inode;
+	off_t bytes;
+	struct timespec changed;
+};
+
 struct module {
 	char *path;
 	int type;             /* STT_FUNC, or STT_OBJECT: these in its place */
@@ -32,6 +41,7 @@ struct module {
 	size_t count;
 	char *names;
 	uint64_t names_bytes;
+	struct file_mark mark;
 };
 
 struct symbols {
@@ -155,6 +165,21 @@ static void load(int file, struct module *module)
 	free(sections);
 }
 
+static struct file_mark mark_of(const char *path)
+{
+	struct stat is;
+
+	if (stat(path, &is) < 0)
+		return (struct file_mark){ 0 };
+	return (struct file_mark){ is.st_dev, is.st_ino, is.st_size, is.st_mtim };
+}
+
+static bool is_same_file(const struct file_mark *a, const struct file_mark *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
 static void load_path(struct module *module, const char *path)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -174,19 +199,43 @@ static struct module *module_find(struct symbols *symbols, const char *path)
 	return NULL;
 }
 
+static void fill(struct symbols *symbols, struct module *module)
+{
+	if (symbols->kept_bytes < KEPT_MAX)
+		load_path(module, module->path);
+	symbols->kept_bytes += module->count * sizeof(Elf64_Sym) + module->names_bytes;
+}
+
+static void empty(struct symbols *symbols, struct module *module)
+{
+	symbols->kept_bytes -= module->count * sizeof(Elf64_Sym) + module->names_bytes;
+	free(module->functions);
+	free(module->names);
+	module->functions = NULL;
+	module->names = NULL;
+	module->count = 0;
+	module->names_bytes = 0;
+}
+
 /* NULL: there are too many. */
 static struct module *module_of(struct symbols *symbols, const char *path)
 {
 	struct module *module = module_find(symbols, path);
+	struct file_mark mark = mark_of(path);
 
-	if (module || symbols->modules.count >= MODULES_MAX)
+	if (module && (!mark.inode || is_same_file(&mark, &module->mark)))
 		return module;
-	module = VEC_ADD(&symbols->modules);
-	module->path = mem_text(path);
-	module->type = STT_FUNC;
-	if (symbols->kept_bytes < KEPT_MAX)
-		load_path(module, path);
-	symbols->kept_bytes += module->count * sizeof(Elf64_Sym) + module->names_bytes;
+	if (module) {
+		empty(symbols, module); /* built anew between two processes */
+	} else if (symbols->modules.count >= MODULES_MAX) {
+		return NULL;
+	} else {
+		module = VEC_ADD(&symbols->modules);
+		module->path = mem_text(path);
+		module->type = STT_FUNC;
+	}
+	module->mark = mark;
+	fill(symbols, module);
 	return module;
 }
 

@@ -2,7 +2,8 @@
  * symbols.h - names of functions in ELF files, for call stacks of programs that
  * are not ours. ELF-64 of this machine's byte order; .symtab where the file has
  * one of at most 16 MiB, else .dynsym. Files are read, not mapped: they can change under us.
- * What is read is kept, up to 256 MiB and 1,024 files; what comes then has no names.
+ * What is read is kept, up to 256 MiB and 1,024 files; what comes then has no names. A file
+ * that another took the place of is read again.
  *
  * Not thread safe.
  */
@@ -25,7 +26,7 @@ bool symbols_ready(struct symbols *symbols, const char *path, int64_t now_ns);
 
 /* The function of the file `path` that `offset` (from where the file is loaded)
  * lies in, as the file writes it (mangled); NULL if none is known. Borrowed
- * until symbols_free. */
+ * until the next call. */
 const char *symbols_find(struct symbols *symbols, const char *path, uint64_t offset);
 
 /* Where the file's exported variables `names` lie, from where it is loaded; 0 of those it lacks.

@@ -56,6 +56,40 @@ Test(symbols, a_file_that_is_no_library_has_no_names)
 	cr_assert_null(symbols_find(symbols, "/dev/zero", 100));
 }
 
+static void copy_into(int file, const char *from)
+{
+	int other = open(from, O_RDONLY);
+	char part[65536];
+	ssize_t len;
+
+	cr_assert_eq(lseek(file, 0, SEEK_SET), 0);
+	cr_assert_eq(ftruncate(file, 0), 0);
+	while ((len = read(other, part, sizeof(part))) > 0)
+		cr_assert_eq(write(file, part, (size_t)len), len);
+	close(other);
+}
+
+/* A program that is built anew between two of its runs. */
+Test(symbols, a_file_that_another_took_the_place_of_is_read_again)
+{
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+	uint64_t offset = offset_of((void *)(uintptr_t)a_function_that_is_found);
+	char path[] = "/tmp/symbols-XXXXXX";
+	int file = mkstemp(path);
+
+	cr_assert(file >= 0);
+	copy_into(file, "/proc/self/exe");
+	cr_assert_str_eq(symbols_find(symbols, path, offset), "a_function_that_is_found");
+	copy_into(file, "/etc/passwd");
+	cr_assert_null(symbols_find(symbols, path, offset));
+	copy_into(file, "/proc/self/exe");
+	cr_assert_str_eq(symbols_find(symbols, path, offset), "a_function_that_is_found");
+	/* What was read of one that is gone holds. */
+	unlink(path);
+	cr_assert_str_eq(symbols_find(symbols, path, offset), "a_function_that_is_found");
+	close(file);
+}
+
 /* Every way to cut a real one short, and every byte of its head turned. */
 Test(symbols, a_damaged_file_is_survived)
 {
