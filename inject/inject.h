@@ -88,6 +88,9 @@ struct pc {
 	uint32_t period;          /* 2^period cycles */
 	uint64_t turn_ns;         /* since when it ought to be the other; 0: it is right */
 	uint64_t drained_ns;
+	_Atomic bool telling; /* who has the next two, and the segment's window */
+	uint32_t counted;     /* contexts whose samples count */
+	uint64_t until_ns;    /* the latest end among those that counted in this window */
 };
 
 /* Why our thread keeps away from CUPTI. */

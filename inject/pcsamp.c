@@ -57,18 +57,19 @@ struct pc_context {
 	_Atomic bool busy, on;
 	_Atomic bool enabled;     /* CUPTI samples it, whether we ask for it or not */
 	_Atomic uint64_t gone_ns; /* when it went; 0: it is there */
+	bool counted;             /* told to be so: its samples count */
 	uint64_t drained_ns;      /* the last time that it went well */
 	_Atomic uint64_t samples; /* so far */
 	size_t reasons;
 	struct pc_buffer configured, drain;
 };
 
-static bool enter(struct pc_context *pc)
+static bool enter(_Atomic bool *busy)
 {
 	struct timespec ms = { 0, 1000000 };
 
 	for (int i = 0; i < 500; i++) {
-		if (!atomic_exchange(&pc->busy, true))
+		if (!atomic_exchange(busy, true))
 			return true;
 		(void)nanosleep(&ms, NULL);
 	}
@@ -104,21 +105,62 @@ static void buffers_free(struct pc_context *pc)
 	buffer_free(&pc->drain);
 }
 
-/* Samples of the context count from now on, or no longer. */
-static void tell(struct inject *inject, const struct pc_context *pc, bool on, enum pc_why why)
+/* Whether samples of the context count: a window of the segment is open while those of any
+ * do. Looked at with `telling` in hand, as a context may go while recording goes on. Those
+ * of one that stopped count until `until_ns`, or 0: now. */
+static void tell(struct inject *inject, struct pc_context *pc, uint64_t until_ns)
 {
-	struct segment_slot *slot = slot_take(atomic_load(&inject->segment));
+	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
+	uint64_t now, since;
+	bool on;
 
-	if (!slot)
-		return;
-	if (why == PC_WHY_LOST) /* what came since the last good drain is lost, too */
-		slot->time_ns = pc->drained_ns;
-	slot->value = on;
-	slot->b = why;
-	slot->x[0] = pc->id;
-	slot->x[1] = inject->pc.period;
-	slot->x[4] = pc->device;
-	slot_commit(slot, SLOT_PC_WINDOW);
+	(void)enter(&inject->pc.telling); /* nobody has it for longer than this takes */
+	now = inject_now();
+	on = atomic_load(&pc->on) && atomic_load(&inject->pc.counts);
+	if (on && !pc->counted && !inject->pc.counted++) {
+		inject->pc.until_ns = now;
+		if (!atomic_load(&told->first_ns))
+			atomic_store(&told->first_ns, now);
+		atomic_store(&told->since_ns, now);
+	}
+	if (!on && pc->counted) {
+		if (!until_ns)
+			until_ns = now;
+		if (until_ns > inject->pc.until_ns)
+			inject->pc.until_ns = until_ns;
+		if (!--inject->pc.counted) {
+			since = atomic_exchange(&told->since_ns, 0);
+			atomic_fetch_add(&told->covered_ns, inject->pc.until_ns - since);
+		}
+	}
+	pc->counted = on;
+	atomic_store(&inject->pc.telling, false);
+}
+
+static void tell_begin(struct inject *inject, struct pc_context *pc)
+{
+	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
+
+	atomic_store(&told->period, inject->pc.period);
+	atomic_fetch_add(&told->contexts, 1);
+	tell(inject, pc, 0);
+}
+
+/* What came since the last good drain is lost, too. */
+static void tell_early_end(struct inject *inject, struct pc_context *pc, uint32_t result)
+{
+	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
+
+	atomic_store(&pc->on, false);
+	tell(inject, pc, pc->drained_ns);
+	if (!atomic_load(&told->first_ns)) /* while recording was paused */
+		atomic_store(&told->first_ns, inject_now());
+	if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
+		atomic_fetch_add(&told->full, 1);
+	} else {
+		atomic_store(&told->result, result);
+		atomic_fetch_add(&told->failed, 1);
+	}
 }
 
 /* One PC into the ring. */
@@ -296,16 +338,10 @@ static uint64_t drain(struct inject *inject, struct pc_context *pc)
 
 		params.u.data = &pc->drain.data;
 		result = inject->cupti.cuptiPCSamplingGetData(&params);
-		if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
-			atomic_store(&pc->on, false);
-			tell(inject, pc, false, PC_WHY_LOST);
-		} else if (result) {
-			atomic_store(&pc->on, false);
-			tell(inject, pc, false, PC_WHY_END);
-			inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
-		}
-		if (result)
+		if (result) {
+			tell_early_end(inject, pc, result);
 			break;
+		}
 		pc->drained_ns = inject_now();
 		more = pc->drain.data.remaining > 0;
 		samples += put(inject, pc);
@@ -323,7 +359,7 @@ static uint64_t drain_each(struct inject *inject, const struct pc_context *only)
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
-		if (!pc || !atomic_load(&pc->on) || (only && pc != only) || !enter(pc))
+		if (!pc || !atomic_load(&pc->on) || (only && pc != only) || !enter(&pc->busy))
 			continue;
 		samples += drain(inject, pc);
 		atomic_store(&pc->busy, false);
@@ -449,8 +485,8 @@ void pc_context_created(struct inject *inject, void *context)
 	if (result)
 		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
 	atomic_store(&pc->on, !result);
-	if (!result && atomic_load(&inject->pc.counts))
-		tell(inject, pc, true, PC_WHY_WANTED);
+	if (!result)
+		tell_begin(inject, pc);
 	pc->drained_ns = inject_now();
 	atomic_store(&pc->busy, false);
 }
@@ -466,9 +502,9 @@ void pc_context_destroyed(struct inject *inject, void *context)
 			continue;
 		if (atomic_load(&pc->on))
 			drain_last(inject, pc);
-		mine = enter(pc);
+		mine = enter(&pc->busy);
 		if (atomic_exchange(&pc->on, false))
-			tell(inject, pc, false, PC_WHY_END);
+			tell(inject, pc, 0);
 		atomic_store(&pc->gone_ns, inject_now());
 		if (atomic_load(&pc->enabled))
 			leave_device(inject, pc);
@@ -495,7 +531,7 @@ void pc_end(struct inject *inject)
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
 		if (pc && atomic_exchange(&pc->on, false))
-			tell(inject, pc, false, PC_WHY_END);
+			tell(inject, pc, 0);
 	}
 }
 
@@ -527,7 +563,7 @@ void pc_follow(struct inject *inject)
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
 		if (pc && atomic_load(&pc->on))
-			tell(inject, pc, wanted, PC_WHY_WANTED);
+			tell(inject, pc, 0);
 	}
 }
 

@@ -137,7 +137,6 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->devices);
 	map_done(&p->rows);
 	map_done(&p->handles);
-	map_done(&p->pc.on);
 	for (size_t i = 0; i < p->grids.count; i++)
 		VEC_DONE(&p->grids.at[i].runs);
 	VEC_DONE(&p->grids);

@@ -1,6 +1,5 @@
 /* spool_pc.c - PC samples of a process, and when it was sampled. */
 #include <stdio.h>
-#include <string.h>
 
 #include "collect/spool_process.h"
 
@@ -19,53 +18,36 @@ int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot)
 	return sink_stall(p->sink, &stall, p->err);
 }
 
-/* Several contexts at a time are one: covered is what any of them covers. */
-void spooled_pc_window(struct spooled *p, const struct segment_slot *slot)
-{
-	struct pc_windows *pc = &p->pc;
-	int64_t ns = (int64_t)slot->time_ns;
-	uint64_t *on = map_find(&pc->on, slot->x[0]);
-
-	if (slot->b > PC_WHY_END || slot->x[1] > 31) {
-		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
-		return;
-	}
-	if (!pc->first_ns)
-		pc->first_ns = ns;
-	pc->summary.period = slot->x[1];
-	if (slot->value) {
-		if (on && *on)
-			return;
-		map_put(&pc->on, slot->x[0], 1);
-		if (!pc->count++)
-			pc->since_ns = ns;
-		return;
-	}
-	pc->summary.lost |= slot->b == PC_WHY_LOST;
-	if (!on || !*on)
-		return;
-	*on = 0;
-	if (!--pc->count && ns > pc->since_ns)
-		pc->summary.covered_ns += ns - pc->since_ns;
-}
-
 bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary)
 {
-	struct session *session = p->sink->session;
-	struct pc_windows *pc = &p->pc;
+	enum { PERIOD_MAX = 31 };
+	const struct segment_pc *pc = &p->segment->pc;
+	/* In this order a window that ends meanwhile is not counted twice. */
+	uint64_t covered = atomic_load(&pc->covered_ns);
+	uint64_t since = atomic_load(&pc->since_ns), first = atomic_load(&pc->first_ns);
+	uint32_t period = atomic_load(&pc->period);
+	uint64_t end = (uint64_t)end_ns;
 	char text[160];
 	int len;
 
-	if (!pc->first_ns)
+	if (!first)
 		return false;
-	*ret_summary = pc->summary;
-	if (pc->count)
-		ret_summary->covered_ns += end_ns - pc->since_ns;
-	ret_summary->span_ns = end_ns - pc->first_ns;
+	if (period > PERIOD_MAX || first > end || since > end || (since && since < first) ||
+	    covered > (since ? since : end) - first) {
+		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
+		return false;
+	}
+	*ret_summary = (struct pc_summary){
+		.covered_ns = (int64_t)(covered + (since ? end - since : 0)),
+		.span_ns = (int64_t)(end - first),
+		.contexts = atomic_load(&pc->contexts),
+		.full = atomic_load(&pc->full),
+		.failed = atomic_load(&pc->failed),
+		.result = atomic_load(&pc->result),
+	};
 	len = snprintf(text, sizeof(text), "covered_ns=%lld;span_ns=%lld;period=%u",
-		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns,
-		       ret_summary->period);
-	session_env(session, p->source, SESSION_NONE, STR("pc_sampling_cost"),
+		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns, period);
+	session_env(p->sink->session, p->source, SESSION_NONE, STR("pc_sampling_cost"),
 		    (struct str){ text, (size_t)len });
 	return true;
 }

@@ -48,18 +48,11 @@ struct context_grids {
 	VEC(struct grid_run) runs; /* in order, apart */
 };
 
-/* When PC samples were taken: spool_pc.c. */
+/* When PC samples were taken, and of how many contexts: spool_pc.c. */
 struct pc_summary {
 	int64_t covered_ns, span_ns;
-	uint32_t period;
-	bool lost; /* the memory for samples was full: from then on there are none */
-};
-
-struct pc_windows {
-	struct pc_summary summary;
-	struct map on;  /* context -> 1 */
-	uint32_t count; /* of contexts that are */
-	int64_t first_ns, since_ns;
+	uint32_t contexts, full, failed; /* as in struct segment_pc */
+	uint32_t result;                 /* of those that failed */
 };
 
 struct spooled {
@@ -103,7 +96,6 @@ struct spooled {
 		struct kernel_key key;
 		uint32_t id;
 	} keys[64];
-	struct pc_windows pc;
 	bool calibrates;
 	VEC(struct context_grids) grids;
 	char quiet_why[128]; /* what recording costs can't be told */
@@ -160,10 +152,10 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
-/* spool_pc.c: a sample; sampling begins or ends. */
+/* spool_pc.c */
 int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
-void spooled_pc_window(struct spooled *p, const struct segment_slot *slot);
-/* How it went, also as a row of the environment. False: there was no sampling. */
+/* How it went, also as a row of the environment. False: there was no sampling, or what
+ * the segment says of it can't be (counted). */
 bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary);
 
 /* spool_quiet.c: a kernel that was recorded; at the end what recording cost, into the

@@ -264,9 +264,6 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return os_call(p, slot);
 	case SLOT_PC:
 		return spooled_pc_sample(p, slot);
-	case SLOT_PC_WINDOW:
-		spooled_pc_window(p, slot);
-		return 0;
 	default:
 		return 0;
 	}

@@ -36,6 +36,19 @@ static void tell_of_tool(struct complaints *told, const struct spooled *p)
 			 named);
 }
 
+static const char *result_text(uint32_t result)
+{
+	return result == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
+	       : result == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
+						      : "";
+}
+
+static void tell_of_no_sampling(struct complaints *told, const struct spooled *p, uint32_t result)
+{
+	spooled_complain(told, p, "no PC sampling (CUPTI %u%s): no stall reasons", result,
+			 result_text(result));
+}
+
 /* Why the process recorded less, once. */
 void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 {
@@ -75,11 +88,7 @@ void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 				told, p,
 				"PC sampling is of the first context on each card: its "
 				"others have no stall reasons");
-		return spooled_complain(
-			told, p, "no PC sampling (CUPTI %u%s): no stall reasons", detail,
-			detail == CUPTI_RESULT_PRIVILEGES      ? ", no permission"
-			: detail == CUPTI_RESULT_HARDWARE_BUSY ? ", the counters are in use"
-							       : "");
+		return tell_of_no_sampling(told, p, detail);
 	default:
 		return;
 	}
@@ -110,20 +119,39 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 				 slots, nested);
 }
 
+/* Sampling ended before the program did: for which part of the time its reasons hold. */
+static void sum_up_sampling(struct complaints *told, struct spooled *p)
+{
+	char full[48] = "", failed[48] = "";
+	struct pc_summary pc;
+
+	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
+		return;
+	if (pc.failed && !p->samples_seen)
+		return tell_of_no_sampling(told, p, pc.result);
+	if (pc.contexts > 1) {
+		snprintf(full, sizeof(full), " in %u of %u contexts", pc.full, pc.contexts);
+		snprintf(failed, sizeof(failed), " in %u of %u contexts", pc.failed, pc.contexts);
+	}
+	if (pc.full)
+		spooled_complain(
+			told, p,
+			"the memory for PC samples was full%s: stall reasons are of %.1f s of "
+			"%.1f s (a longer --pc-period makes fewer samples)",
+			full, (double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
+	if (pc.failed)
+		spooled_complain(told, p,
+				 "PC sampling ended early%s (CUPTI %u%s): stall reasons are of "
+				 "%.1f s of %.1f s",
+				 failed, pc.result, result_text(pc.result),
+				 (double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
+}
+
 /* What is known when the process ends, or is let go. */
 void spooled_sum_up(struct complaints *told, struct spooled *p)
 {
-	struct pc_summary pc;
-
 	sum_up_loss(told, p);
-	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
-		return;
-	if (pc.lost)
-		spooled_complain(
-			told, p,
-			"the memory for PC samples was full: stall reasons are of %.1f s of "
-			"%.1f s (a longer --pc-period makes fewer samples)",
-			(double)pc.covered_ns / 1e9, (double)pc.span_ns / 1e9);
+	sum_up_sampling(told, p);
 }
 
 void spooled_sum_up_quiet(struct complaints *told, struct spooled *p)

@@ -136,13 +136,6 @@ struct segment_text {
 	char at[];
 };
 
-/* Why samples of a context count from now on, or no longer. */
-enum pc_why {
-	PC_WHY_WANTED, /* the recording's windows */
-	PC_WHY_LOST,   /* the memory for samples was full: there are no more */
-	PC_WHY_END,    /* of the context, or of the recording */
-};
-
 /* What a program makes and has to destroy itself. */
 enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS };
 
@@ -165,8 +158,6 @@ enum slot_kind {
 			x[1] = context, x[2..3] = cubin CRC, x[4] = device */
 	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
 			  */
-	SLOT_PC_WINDOW,  /* value: 1 sampling of a context begins, 0 ends; b = enum pc_why; x[0] =
-			 context, x[1] = period (2^n cycles), x[4] = device */
 	SLOT_STALL_NAME, /* value = index; a = name */
 	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
 	SLOT_OBJECT,     /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,
@@ -199,6 +190,21 @@ struct segment_counts {
 	_Atomic uint64_t pc_samples, pc_dropped;
 };
 
+/* When PC samples were taken that count, of any context: beside the ring, as a slot that
+ * finds no room is dropped, and what says that sampling ended must not be. A window that
+ * ends leaves since_ns before it gets into covered_ns: where the process is killed in
+ * between, it is in neither. */
+struct segment_pc {
+	_Atomic uint64_t first_ns;   /* since when at all; 0: never */
+	_Atomic uint64_t since_ns;   /* of the window that is open; 0: none is */
+	_Atomic uint64_t covered_ns; /* of those that are over */
+	_Atomic uint32_t period;     /* 2^n cycles */
+	_Atomic uint32_t contexts;   /* that were sampled; of these: */
+	_Atomic uint32_t full;       /* the memory for samples was: from then on there are none */
+	_Atomic uint32_t failed; /* from then on CUPTI gave none; `result` has the last reason */
+	_Atomic uint32_t result;
+};
+
 struct segment {
 	uint64_t magic;
 	uint32_t version;
@@ -225,6 +231,7 @@ struct segment {
 	char command[64]; /* /proc/self/comm */
 	char other_tool[64];
 	struct segment_counts counts;
+	struct segment_pc pc;
 	_Atomic uint64_t texts_used;
 	_Atomic uint64_t ring_head; /* next slot to write */
 	_Atomic uint64_t ring_tail; /* next slot to read; set by sonde */

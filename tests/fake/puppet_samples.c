@@ -26,7 +26,8 @@ struct sampled {
 	uint32_t period;
 	uint64_t room; /* samples until the hardware buffer is full; "pc-full" */
 	bool full;
-	int64_t decoded; /* in which tick */
+	uint32_t drained; /* times that it gave samples */
+	int64_t decoded;  /* in which tick */
 	struct {
 		char *name;
 		uint32_t fresh, kernels; /* not yet decoded; since the last drain */
@@ -105,8 +106,8 @@ void puppet_sampled(void *context, const char *function)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What was sampled into `data`, as far as there is room. */
-static void fill(struct sampled *in, struct cupti_pc_data *data)
+/* What was sampled into `data`, as far as there is room: how many samples. */
+static uint64_t fill(struct sampled *in, struct cupti_pc_data *data)
 {
 	data->count = data->total = data->remaining = 0;
 	for (int i = 0; i < FUNCTIONS; i++) {
@@ -133,6 +134,7 @@ static void fill(struct sampled *in, struct cupti_pc_data *data)
 		data->total += (uint64_t)kernels * SAMPLES;
 		in->functions[i].kernels = 0;
 	}
+	return data->total;
 }
 
 static bool is_card_sampled(const void *context)
@@ -216,13 +218,15 @@ uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
 
 	pthread_mutex_lock(&lock);
 	in = params->context ? find(params->context) : NULL;
+	if (in && in->drained < puppet_word("pc-good"))
+		result = 0;
 	if (!result && in && in->full)
 		result = CUPTI_RESULT_OUT_OF_MEMORY;
 	else if (!result && (!in || params->u.data == in->configured))
 		result = RESULT_INVALID_PARAMETER;
 	if (!result) {
 		decode(in);
-		fill(in, params->u.data);
+		in->drained += fill(in, params->u.data) > 0;
 	}
 	pthread_mutex_unlock(&lock);
 	return result;

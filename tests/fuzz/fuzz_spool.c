@@ -10,6 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Inputs with fields at other places find nothing: after a change of the layout (then of
+ * SEGMENT_VERSION, too) what the corpus holds has to be moved there. */
+_Static_assert(SEGMENT_VERSION == 7 &&
+		       offsetof(struct segment, ring_head) - offsetof(struct segment, state) ==
+			       600 &&
+		       offsetof(struct segment, buffers) - offsetof(struct segment, state) == 888,
+	       "the layout of the corpus");
+
 struct rest {
 	const uint8_t *at;
 	size_t size;

@@ -299,6 +299,25 @@ def sampling_full():
         at.close()
 
 
+def sampling_ends():
+    """CUPTI gives no more samples in mid-run: what there is holds for the time before."""
+    at = Place(cupti="pc-data=999,pc-good=2")
+    try:
+        under = at.sonde(host("steady"), "--pc-sampling", "on")
+        said = under.stderr.decode()
+        expect(under.returncode == 0, "status %d" % under.returncode)
+        expect("PC sampling ended early (CUPTI 999)" in said and "no stall reasons" not in said, "said: %s" % said)
+        expect(at.number("select sum(samples) from stall") > 0, "samples")
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        pc = report["overhead"]["pc_sampling"][0]
+        expect(0 < pc["covered_ns"] < 0.9 * pc["span_ns"], "covered: %s" % pc)
+        told = re.search(r"stall reasons are of ([0-9.]+) s of ([0-9.]+) s", said).groups()
+        expect(["%.1f" % (pc[key] / 1e9) for key in ("covered_ns", "span_ns")] == list(told), "told %s" % (told,))
+        at.clean()
+    finally:
+        at.close()
+
+
 def devices():
     """Each device has its own kernels."""
     at = Place()
@@ -692,6 +711,7 @@ CASES = {
     "sampling_end": sampling_end,
     "sampling_second": sampling_second,
     "sampling_full": sampling_full,
+    "sampling_ends": sampling_ends,
     "sampling_range": sampled_range,
     "sampling_no_rights": sampling("pc-enable=35", 0),
     "sampling_no_memory": sampling("pc-data=8", 0),

@@ -19,7 +19,9 @@ static struct segment_slot slot;
 static uint32_t on_device;
 static int enabled, drained;
 static void *beside; /* a context that another thread makes while one is enabled */
-static uint64_t kept, windows;
+static uint64_t kept;
+static bool ring_is_full;
+static uint32_t fails; /* GetData, with this */
 static void (*hangs)(void *context);
 
 struct inject *inject_state = &inject;
@@ -41,13 +43,12 @@ struct segment_slot *slot_take(struct segment *of)
 {
 	(void)of;
 	memset(&slot, 0, sizeof(slot));
-	return &slot;
+	return ring_is_full ? NULL : &slot;
 }
 
 void slot_commit(struct segment_slot *of, enum slot_kind kind)
 {
 	kept += kind == SLOT_PC_TOTALS ? of->value : 0;
-	windows += kind == SLOT_PC_WINDOW;
 }
 
 uint32_t text_intern(struct segment *of, const char *at, size_t len)
@@ -87,6 +88,8 @@ static uint32_t data(struct cupti_pc_params *params)
 	struct cupti_pc_data *into = params->u.data;
 
 	drained++;
+	if (fails)
+		return fails;
 	if (hangs) /* what others do meanwhile */
 		hangs(params->context);
 	into->at[0].offset = 0;
@@ -119,6 +122,11 @@ static uint32_t device_of(void *context, uint32_t *ret_device)
 	return 0;
 }
 
+static bool window_is_open(void)
+{
+	return segment.pc.since_ns;
+}
+
 static void begin(void)
 {
 	inject.segment = &segment;
@@ -140,7 +148,7 @@ Test(pc_sampling, what_comes_in_a_pause_was_sampled_before_it_and_counts_then_no
 
 	begin();
 	pc_context_created(&inject, &context);
-	cr_assert_eq(windows, 1);
+	cr_assert(window_is_open());
 	pc_drain(&inject);
 	cr_assert_eq(kept, SAMPLES);
 	inject.active = false;
@@ -150,7 +158,8 @@ Test(pc_sampling, what_comes_in_a_pause_was_sampled_before_it_and_counts_then_no
 	now_ns += 200 * MS;
 	pc_follow(&inject); /* drains once more, then turns */
 	cr_assert_eq(kept, 3 * SAMPLES);
-	cr_assert_eq(windows, 2);
+	cr_assert_not(window_is_open());
+	cr_assert_geq(segment.pc.covered_ns, 200 * (uint64_t)MS);
 	pc_drain(&inject);
 	cr_assert_eq(kept, 3 * SAMPLES);
 	inject.active = true;
@@ -159,7 +168,7 @@ Test(pc_sampling, what_comes_in_a_pause_was_sampled_before_it_and_counts_then_no
 	pc_follow(&inject);
 	pc_drain(&inject);
 	cr_assert_eq(kept, 4 * SAMPLES);
-	cr_assert_eq(windows, 3);
+	cr_assert(window_is_open());
 }
 
 Test(pc_sampling, a_pause_that_ends_at_once_changes_nothing)
@@ -173,7 +182,8 @@ Test(pc_sampling, a_pause_that_ends_at_once_changes_nothing)
 		now_ns += 100 * MS;
 		pc_follow(&inject);
 	}
-	cr_assert_eq(windows, 1);
+	cr_assert_eq(segment.pc.since_ns, segment.pc.first_ns);
+	cr_assert_eq(segment.pc.covered_ns, 0);
 	cr_assert(inject.pc.counts);
 }
 
@@ -203,7 +213,7 @@ Test(pc_sampling, of_two_contexts_that_two_threads_make_at_once_one_is_sampled)
 	beside = &second;
 	pc_context_created(&inject, &first);
 	cr_assert_eq(enabled, 1);
-	cr_assert_eq(windows, 1);
+	cr_assert_eq(segment.pc.contexts, 1);
 	pc_context_destroyed(&inject, &second);
 	pc_context_created(&inject, &second);
 	cr_assert_eq(enabled, 1, "the first is still there");
@@ -284,7 +294,97 @@ Test(pc_sampling, the_last_drain_ends_though_samples_never_do)
 	pc_end(&inject);
 	cr_assert_gt(drained, 5);
 	cr_assert_lt(drained, 400);
-	cr_assert_eq(windows, 2);
+	cr_assert_not(window_is_open());
 	pc_drain(&inject);
 	cr_assert_eq(kept, (uint64_t)drained * SAMPLES, "all were kept, none comes after");
+}
+
+Test(pc_sampling, that_the_memory_was_full_is_told_though_the_ring_is_full_too)
+{
+	int context;
+	uint64_t good_ns;
+
+	begin();
+	pc_context_created(&inject, &context);
+	now_ns += 3000 * (uint64_t)MS;
+	pc_drain(&inject);
+	good_ns = now_ns;
+	ring_is_full = true;
+	fails = CUPTI_RESULT_OUT_OF_MEMORY;
+	now_ns += 9000 * (uint64_t)MS;
+	pc_drain(&inject);
+	pc_end(&inject);
+	cr_assert_not(window_is_open());
+	cr_assert_eq(segment.pc.first_ns + segment.pc.covered_ns, good_ns,
+		     "to the last good drain");
+	cr_assert_eq(segment.pc.full, 1);
+	cr_assert_eq(segment.pc.failed, 0);
+}
+
+Test(pc_sampling, an_end_before_the_first_window_is_told)
+{
+	int context;
+
+	begin();
+	inject.active = false;
+	pc_setup(&inject);
+	pc_context_created(&inject, &context);
+	cr_assert_eq(segment.pc.first_ns, 0);
+	fails = CUPTI_RESULT_OUT_OF_MEMORY;
+	pc_drain(&inject);
+	cr_assert_eq(segment.pc.first_ns, now_ns);
+	cr_assert_eq(segment.pc.covered_ns, 0);
+	cr_assert_eq(segment.pc.full, 1);
+	inject.active = true;
+	pc_follow(&inject);
+	now_ns += 200 * MS;
+	pc_follow(&inject);
+	cr_assert(inject.pc.counts);
+	cr_assert_not(window_is_open());
+}
+
+Test(pc_sampling, a_call_that_fails_in_mid_run_is_an_early_end_with_its_result)
+{
+	int context;
+
+	begin();
+	pc_context_created(&inject, &context);
+	now_ns += 3000 * (uint64_t)MS;
+	pc_drain(&inject);
+	fails = 999;
+	now_ns += 9000 * (uint64_t)MS;
+	pc_drain(&inject);
+	cr_assert_not(window_is_open());
+	cr_assert_lt(segment.pc.covered_ns, 4000 * (uint64_t)MS);
+	cr_assert_eq(segment.pc.full, 0);
+	cr_assert_eq(segment.pc.failed, 1);
+	cr_assert_eq(segment.pc.result, 999);
+	cr_assert_eq(inject.pc_period, 0, "that is no reason why there is no sampling");
+}
+
+/* Of two cards: what is covered is what either of them covers, to the latest end. */
+Test(pc_sampling, windows_of_contexts_on_two_cards_are_one)
+{
+	int first, second;
+	uint64_t end_ns;
+
+	begin();
+	pc_context_created(&inject, &first);
+	on_device = 1;
+	now_ns += 1000 * (uint64_t)MS;
+	pc_context_created(&inject, &second);
+	now_ns += 1000 * (uint64_t)MS;
+	pc_drain(&inject);
+	now_ns += 1000 * (uint64_t)MS;
+	pc_context_destroyed(&inject, &first);
+	end_ns = now_ns;
+	cr_assert(window_is_open(), "the second is still there");
+	cr_assert_eq(segment.pc.covered_ns, 0);
+	fails = 999; /* what came of the second since its last good drain is lost */
+	now_ns += 1000 * (uint64_t)MS;
+	pc_drain(&inject);
+	cr_assert_not(window_is_open());
+	cr_assert_eq(segment.pc.contexts, 2);
+	cr_assert_leq(segment.pc.first_ns + segment.pc.covered_ns, end_ns);
+	cr_assert_gt(segment.pc.first_ns + segment.pc.covered_ns, end_ns - 10 * MS);
 }

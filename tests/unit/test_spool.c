@@ -254,22 +254,75 @@ static const char *env_of(const char *key)
 	return "";
 }
 
-Test(spool, sampling_of_two_contexts_covers_what_either_of_them_does)
+/* `*pc` in place of what the process told of its sampling. */
+static void told_of_sampling(const struct segment_pc *pc)
 {
-	SLOT(SLOT_PC_WINDOW, .time_ns = 100, .value = 1, .x = { 7, 20 });
-	SLOT(SLOT_PC_WINDOW, .time_ns = 150, .value = 1, .x = { 8, 20 });
-	SLOT(SLOT_PC_WINDOW, .time_ns = 160, .value = 1, .x = { 8, 20 }); /* it is on */
-	SLOT(SLOT_PC_WINDOW, .time_ns = 200, .b = PC_WHY_WANTED, .x = { 7, 20 });
-	SLOT(SLOT_PC_WINDOW, .time_ns = 300, .b = PC_WHY_LOST, .x = { 8, 20 });
-	SLOT(SLOT_PC_WINDOW, .time_ns = 310, .b = PC_WHY_END, .x = { 8, 20 });
-	SLOT(SLOT_PC_WINDOW, .time_ns = 320, .value = 1, .x = { 8, 77 }); /* no period */
+	memcpy(&bench.segment->pc, pc, sizeof(*pc));
 	take();
-	cr_assert_eq(strncmp(env_of("pc_sampling_cost"), "covered_ns=200;span_ns=", 23), 0, "%s",
-		     env_of("pc_sampling_cost"));
+}
+
+static bool complains(uint32_t number, const char *of)
+{
+	const char *line = spool_complaint(bench.spool, number);
+
+	return line && strstr(line, of);
+}
+
+Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
+{
+	told_of_sampling(&(struct segment_pc){ .first_ns = 100,
+					       .covered_ns = 2100000000,
+					       .period = 20,
+					       .contexts = 1,
+					       .full = 1 });
+	cr_assert_eq(strncmp(env_of("pc_sampling_cost"), "covered_ns=2100000000;span_ns=", 30), 0,
+		     "%s", env_of("pc_sampling_cost"));
 	cr_assert_not_null(strstr(env_of("pc_sampling_cost"), ";period=20"));
-	cr_assert_not_null(
-		strstr(spool_complaint(bench.spool, 0), "the memory for PC samples was full"));
-	cr_assert_eq(loss(LOSS_malformed), 1);
+	cr_assert(complains(0, "the memory for PC samples was full: stall reasons are of 2.1 s"));
+	cr_assert_null(spool_complaint(bench.spool, 1));
+	cr_assert_eq(loss(LOSS_malformed), 0);
+}
+
+Test(spool, sampling_that_failed_in_mid_run_is_no_sampling_only_without_a_sample)
+{
+	struct segment_pc pc = {
+		.first_ns = 100, .covered_ns = 2100000000, .contexts = 2, .failed = 1, .result = 999
+	};
+	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE };
+
+	told_of_sampling(&pc);
+	cr_assert(complains(0, "no PC sampling (CUPTI 999): no stall reasons"));
+	bench_claim(&bench);
+	PUT(0, device, 216);
+	SLOT(SLOT_STALL_NAME, .time_ns = 1, .value = 17, .a = TEXT("wait"));
+	SLOT(SLOT_PC, .time_ns = 2, .a = TEXT("k"), .b = 17, .x = { 5, 1 });
+	told_of_sampling(&pc);
+	cr_assert(complains(1, "PC sampling ended early in 1 of 2 contexts (CUPTI 999): stall "
+			       "reasons are of 2.1 s"),
+		  "%s", spool_complaint(bench.spool, 1));
+	cr_assert_null(spool_complaint(bench.spool, 2));
+}
+
+/* What the process left there is not what it can have been. */
+Test(spool, windows_of_sampling_that_cannot_be_are_counted_and_not_told)
+{
+	static const uint64_t never = UINT64_MAX / 2;
+	struct segment_pc pc[] = {
+		{ .first_ns = never, .contexts = 1, .full = 1 },
+		{ .first_ns = 100, .covered_ns = never, .full = 1 },
+		{ .first_ns = 100, .since_ns = 99, .full = 1 },
+		{ .first_ns = 100, .since_ns = never, .full = 1 },
+		{ .first_ns = 100, .since_ns = 200, .covered_ns = 101, .full = 1 },
+		{ .first_ns = 100, .period = 32, .full = 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(pc) / sizeof(pc[0]); i++) {
+		told_of_sampling(&pc[i]);
+		bench_claim(&bench);
+		cr_assert_eq(loss(LOSS_malformed), (int64_t)i + 1);
+	}
+	cr_assert_null(spool_complaint(bench.spool, 0));
+	cr_assert_str_eq(env_of("pc_sampling_cost"), "");
 }
 
 Test(spool, an_event_is_one_though_two_calls_tell_of_it_and_its_place_is_used_again)
