@@ -10,13 +10,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Inputs with fields at other places find nothing: after a change of the layout (then of
- * SEGMENT_VERSION, too) what the corpus holds has to be moved there. */
-_Static_assert(SEGMENT_VERSION == 7 &&
-		       offsetof(struct segment, ring_head) - offsetof(struct segment, state) ==
-			       600 &&
-		       offsetof(struct segment, buffers) - offsetof(struct segment, state) == 888,
-	       "the layout of the corpus");
+/* The head, field by field: a layout that changes leaves inputs what they are. A new field
+ * comes last but for `counts`, which grows. */
+#define FIELD(name)                                                                    \
+	{                                                                              \
+		offsetof(struct segment, name), sizeof(((struct segment *)NULL)->name) \
+	}
+static const struct field {
+	size_t at, bytes;
+} fields[] = {
+	FIELD(state),          FIELD(reason),      FIELD(reason_detail),
+	FIELD(texts_used),     FIELD(ring_head),   FIELD(ring_tail),
+	FIELD(order),          FIELD(wanted),      FIELD(record_bytes),
+	FIELD(buffers),        FIELD(users),       FIELD(paused),
+	FIELD(image),          FIELD(start_ticks), FIELD(cupti_version),
+	FIELD(driver_version), FIELD(clock),       FIELD(world_rank),
+	FIELD(world_size),     FIELD(cupti_path),  FIELD(command),
+	FIELD(other_tool),     FIELD(pc),          FIELD(counts),
+};
 
 struct rest {
 	const uint8_t *at;
@@ -32,6 +43,23 @@ static void copy_part(struct rest *rest, uint32_t units, void *to, size_t room)
 	memcpy(to, rest->at, bytes < room ? bytes : room);
 	rest->at += bytes;
 	rest->size -= bytes;
+}
+
+static void copy_head(struct rest *rest, uint32_t units, struct segment *segment)
+{
+	struct rest head = { rest->at, (size_t)units * 8 };
+
+	if (head.size > rest->size)
+		head.size = rest->size;
+	rest->at += head.size;
+	rest->size -= head.size;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		size_t bytes = fields[i].bytes < head.size ? fields[i].bytes : head.size;
+
+		memcpy((char *)segment + fields[i].at, head.at, bytes);
+		head.at += bytes;
+		head.size -= bytes;
+	}
 }
 
 /* What a sink may rely on. */
@@ -82,8 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dead_pid = bench.pid;
 	segment = bench.segment;
 	/* In this order the buffers' bytes are the input's tail. */
-	copy_part(&rest, units[0], &segment->state,
-		  offsetof(struct segment, names) - offsetof(struct segment, state));
+	copy_head(&rest, units[0], segment);
 	copy_part(&rest, units[1], segment->names, sizeof(segment->names));
 	copy_part(&rest, units[2], segment_ring(segment), 1 << 16);
 	copy_part(&rest, units[3], (char *)segment + segment->texts_at, 1 << 16);
