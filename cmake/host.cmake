@@ -37,6 +37,9 @@ plain(other_tool)
 add_library(torch_cpu MODULE EXCLUDE_FROM_ALL tests/inject/other_tool.c)
 plain(torch_cpu)
 
+add_library(asker MODULE EXCLUDE_FROM_ALL tests/inject/asker.c)
+plain(asker)
+
 find_path(NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
 file(GLOB host_sources CONFIGURE_DEPENDS tests/inject/host*.c)
 list(FILTER host_sources EXCLUDE REGEX "host_cupti\\.c$")

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
@@ -26,6 +27,8 @@ enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
 static const uint64_t FIRST_NS = 50000000, SHARE = 400;
 /* What unwinding, the walk over objects and snprintf can need: a thread with less goes untold. */
 enum { STACK_LEAST = 64 << 10 };
+/* Nearer to the main stack's top than this the kernel maps nothing else, whatever its limit. */
+static const uintptr_t MAIN_STACK_MOST = 128 << 20;
 
 struct walk {
 	uintptr_t pcs[FRAMES_MAX];
@@ -79,19 +82,22 @@ static bool is_ours(const char *path)
 	return false;
 }
 
+/* What a coroutine runs on is neither the thread's stack nor known to us. */
 static bool has_room(void)
 {
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	pthread_attr_t attr;
 	void *lowest = NULL;
-	size_t bytes;
+	size_t bytes = 0;
 	bool room;
 
+	/* The main thread's grows, below what the kernel put at its top. */
 	if (inject_thread() == (uint32_t)getpid())
-		return true; /* the main thread: its stack grows */
+		return getauxval(AT_RANDOM) - here < MAIN_STACK_MOST;
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return false;
 	room = !pthread_attr_getstack(&attr, &lowest, &bytes) &&
-	       (char *)__builtin_frame_address(0) - (char *)lowest > STACK_LEAST;
+	       here - (uintptr_t)lowest > STACK_LEAST && here - (uintptr_t)lowest < bytes;
 	pthread_attr_destroy(&attr);
 	return room;
 }
@@ -114,26 +120,62 @@ void site_extent(const struct dl_phdr_info *object, uintptr_t *ret_start, uintpt
 	*ret_end = high ? object->dlpi_addr + high : *ret_start;
 }
 
-/* Offset + 1; 0: there is no room, or it says nothing. The program itself has no name here. */
+static bool add_text(struct located *located, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > sizeof(located->paths) - located->used)
+		return false;
+	memcpy(located->paths + located->used, text, len);
+	located->used += len;
+	return true;
+}
+
+static bool add_link(struct located *located, const char *link)
+{
+	size_t room = sizeof(located->paths) - located->used;
+	ssize_t len = room ? readlink(link, located->paths + located->used, room) : -1;
+
+	if (len <= 0 || (size_t)len >= room)
+		return false;
+	located->used += (size_t)len;
+	return true;
+}
+
+/* The program itself, which the loader has no name for. One that the loader was told to
+ * run, as `ld.so PROGRAM`, is not what the kernel started; what the loader puts in its
+ * place may be the loader still. */
+static bool add_program(struct located *located, const char **ret_name)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN), *slash;
+
+	*ret_name = NULL;
+	if (getauxval(AT_BASE))
+		return add_link(located, "/proc/self/exe");
+	slash = name ? strrchr(name, '/') : NULL;
+	*ret_name = slash && strncmp(slash, "/ld", 3) != 0 ? name : "[program]";
+	return true;
+}
+
+/* Offset + 1; 0: there is no room, or it says nothing. */
 static uint16_t path_add(struct located *located, const char *name)
 {
-	size_t room = sizeof(located->paths) - located->used, at = located->used;
-	ssize_t len;
+	size_t at = located->used;
+	bool fits = true;
 
 	if (is_ours(name))
 		return 0;
-	if (*name) {
-		len = (ssize_t)strlen(name);
-		if ((size_t)len + 1 > room)
-			return 0;
-		memcpy(located->paths + at, name, (size_t)len);
-	} else {
-		len = room > 1 ? readlink("/proc/self/exe", located->paths + at, room - 1) : -1;
-		if (len <= 0)
-			return 0;
+	if (!*name)
+		fits = add_program(located, &name);
+	/* By a relative path the program may have loaded it from where it is. */
+	if (name && *name != '/' && strchr(name, '/'))
+		fits = fits && add_link(located, "/proc/self/cwd") && add_text(located, "/");
+	if (!fits || (name && !add_text(located, name)) ||
+	    located->used >= sizeof(located->paths)) {
+		located->used = at;
+		return 0;
 	}
-	located->paths[at + (size_t)len] = 0;
-	located->used += (size_t)len + 1;
+	located->paths[located->used++] = 0;
 	return (uint16_t)(at + 1);
 }
 

@@ -21,6 +21,15 @@ static const double STARVED_ISSUE_SHARE = 0.6;
 /* Standard deviations of a binomial share: 99 %. */
 static const double LEAD = 2.576;
 
+/* What a share that was seen in so many looks may be at most. Wilson's bound (1927): of
+ * few looks, or of a share near 0, the plain one would say there is no doubt. */
+static double share_at_most(double share, double looks)
+{
+	double z2 = LEAD * LEAD / looks;
+
+	return (share + z2 / 2 + sqrt(z2 * (share * (1 - share) + z2 / 4))) / (1 + z2);
+}
+
 struct tally {
 	uint32_t device, function, reason;
 	double samples;
@@ -111,8 +120,7 @@ static struct issue issue_of(const struct metric_table *table, double speak_as_o
 	share = 1 - idle / all;
 	return (struct issue){
 		.share = share,
-		.sure = share + LEAD * sqrt(share * (1 - share) * speak_as_one / all) <
-			STARVED_ISSUE_SHARE,
+		.sure = share_at_most(share, all / speak_as_one) < STARVED_ISSUE_SHARE,
 	};
 }
 

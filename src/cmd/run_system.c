@@ -1,7 +1,6 @@
 #include "cmd/run_system.h"
 
 #include <poll.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -116,10 +115,7 @@ int run_system_tick(struct run_system *system, struct err *err)
 
 int64_t run_system_cpu_ns(const struct run_system *system)
 {
-	pid_t pid = system ? collector_pid(system->collector) : -1;
-	clockid_t clock;
-
-	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? clock_ns(clock) : 0;
+	return system ? collector_cpu_ns(system->collector) : 0;
 }
 
 const char *run_system_complaint(const struct run_system *system)

@@ -25,7 +25,7 @@ DEFINE_OWNED(run_system, run_system_close);
 
 /* Ask if it is time, take what has come; does not wait. Fails as the sink does. */
 int run_system_tick(struct run_system *system, struct err *err);
-/* Processor time of the child so far; 0: there is none. */
+/* Processor time of the children that asked, so far. */
 int64_t run_system_cpu_ns(const struct run_system *system);
 /* Why there are no samples, once; NULL. */
 const char *run_system_complaint(const struct run_system *system);

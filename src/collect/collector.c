@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,8 +28,9 @@ enum { BACKOFF_MAX = 7 };
 
 struct collector {
 	struct collector_opts opts;
-	int fd;    /* our end; -1: no child */
-	pid_t pid; /* 0: none */
+	int fd;              /* our end; -1: no child */
+	pid_t pid;           /* 0: none */
+	int64_t gone_cpu_ns; /* of children that ended */
 	bool asked;
 	int64_t deadline_ns;
 	int64_t not_before_ns; /* no new child before this */
@@ -100,15 +102,22 @@ static int start(struct collector *collector, struct err *err)
 	return 0;
 }
 
+static int64_t ns_of(struct timeval time)
+{
+	return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+}
+
 /* Is the child gone? Waits for that until `until_ns`. */
 static bool reap(struct collector *collector, int64_t until_ns)
 {
 	const struct timespec moment = { 0, 2 * 1000000 };
 
 	while (collector->pid) {
-		pid_t pid = waitpid(collector->pid, NULL, WNOHANG);
+		struct rusage used = { 0 };
+		pid_t pid = wait4(collector->pid, NULL, WNOHANG, &used);
 
 		if (pid == collector->pid || (pid < 0 && errno == ECHILD)) {
+			collector->gone_cpu_ns += ns_of(used.ru_utime) + ns_of(used.ru_stime);
 			collector->pid = 0;
 			break;
 		}
@@ -462,4 +471,13 @@ uint32_t collector_hung(const struct collector *collector)
 pid_t collector_pid(const struct collector *collector)
 {
 	return collector->pid ? collector->pid : -1;
+}
+
+int64_t collector_cpu_ns(const struct collector *collector)
+{
+	clockid_t clock;
+
+	if (!collector->pid || clock_getcpuclockid(collector->pid, &clock) != 0)
+		return collector->gone_cpu_ns;
+	return collector->gone_cpu_ns + clock_ns(clock);
 }

@@ -138,3 +138,5 @@ uint32_t collector_started(const struct collector *collector);
 uint32_t collector_hung(const struct collector *collector);
 /* The child, for accounts of our own cost; -1 none. */
 pid_t collector_pid(const struct collector *collector);
+/* Processor time of all children so far. */
+int64_t collector_cpu_ns(const struct collector *collector);

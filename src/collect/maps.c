@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/vec.h"
 
 /* A program with PyTorch maps some 4,000 ranges, 500 KiB of text. */
@@ -106,29 +105,6 @@ void maps_load(struct maps *maps, const char *root, int64_t pid)
 	buf_done(&text);
 }
 
-/* "mnt:[4026531841]"; false: it can't be told. */
-static bool namespace_of(const char *root, const char *process, char *ret_name, size_t size)
-{
-	struct buf path = { 0 };
-	ssize_t len;
-
-	buf_printf(&path, "%s/proc/%s/ns/mnt", root, process);
-	len = readlink(path.at, ret_name, size - 1);
-	buf_done(&path);
-	ret_name[len > 0 ? len : 0] = 0;
-	return len > 0;
-}
-
-void maps_prefix(const char *root, int64_t pid, struct buf *ret_prefix)
-{
-	char number[32], its[64], ours[64];
-
-	(void)snprintf(number, sizeof(number), "%lld", (long long)pid);
-	if (namespace_of(root, number, its, sizeof(its)) &&
-	    namespace_of(root, "self", ours, sizeof(ours)) && strcmp(its, ours) != 0)
-		buf_printf(ret_prefix, "%s/proc/%s/root", root, number);
-}
-
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->count;
@@ -142,4 +118,46 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 			high = middle;
 	}
 	return low && address < maps->at[low - 1].end ? &maps->at[low - 1] : NULL;
+}
+
+/* "mnt:[4026531841]"; false: it can't be told. */
+static bool namespace_of(const char *root, const char *process, char *ret_name, size_t size)
+{
+	struct buf path = { 0 };
+	ssize_t len;
+
+	buf_printf(&path, "%s/proc/%s/ns/mnt", root, process);
+	len = readlink(path.at, ret_name, size - 1);
+	buf_done(&path);
+	ret_name[len > 0 ? len : 0] = 0;
+	return len > 0;
+}
+
+void maps_files_load(struct maps_files *files, const char *root, int64_t pid)
+{
+	char number[32], its[64], ours[64];
+
+	(void)snprintf(number, sizeof(number), "%lld", (long long)pid);
+	buf_clear(&files->path);
+	if (namespace_of(root, number, its, sizeof(its)) &&
+	    namespace_of(root, "self", ours, sizeof(ours)) && strcmp(its, ours) != 0)
+		buf_printf(&files->path, "%s/proc/%s/root", root, number);
+	files->prefix = files->path.len;
+}
+
+void maps_files_done(struct maps_files *files)
+{
+	buf_done(&files->path);
+	files->prefix = 0;
+}
+
+const char *maps_file(struct maps_files *files, struct str path)
+{
+	if (!path.len || path.at[0] != '/' || str_starts(path, "/proc/") ||
+	    (str_starts(path, "/dev/") && !str_starts(path, "/dev/shm/")))
+		return NULL;
+	files->path.len = files->prefix;
+	buf_add(&files->path, path.at, path.len);
+	buf_add(&files->path, "", 1);
+	return files->path.at;
 }

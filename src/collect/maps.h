@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 
 struct mapping {
 	uint64_t start, end;
@@ -29,9 +30,18 @@ void maps_load(struct maps *maps, const char *root, int64_t pid);
 void maps_done(struct maps *maps);
 bool maps_same(const struct maps *a, const struct maps *b);
 
-/* What stands before a path of the process so that it is a path of ours: "/proc/PID/root"
- * where it has a mount namespace of its own (a container's), else "". Appends. */
-void maps_prefix(const char *root, int64_t pid, struct buf *ret_prefix);
-
 /* NULL: nothing is mapped there. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
+
+/* Paths of a process as paths of ours: behind /proc/PID/root where it has a mount namespace
+ * of its own (a container's). All-zero: as ours are. */
+struct maps_files {
+	struct buf path;
+	size_t prefix;
+};
+
+void maps_files_load(struct maps_files *files, const char *root, int64_t pid);
+void maps_files_done(struct maps_files *files);
+/* Valid until the next call. NULL: by that name it is no file, or to us another: one that is
+ * not absolute, a device, a descriptor in /proc/self. */
+const char *maps_file(struct maps_files *files, struct str path);

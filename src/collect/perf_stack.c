@@ -28,8 +28,7 @@ struct perf_stack {
 	struct maps maps;
 	int64_t rested_ns;
 	int64_t due_ns[ASKER_COUNT], pause_ns[ASKER_COUNT];
-	struct buf file;  /* a path of the process as one of ours */
-	size_t prefix;    /* of it, what maps_prefix says */
+	struct maps_files files;
 	char *later;      /* the name of a function whose table is not read yet */
 	struct map named; /* address -> index into names */
 	VEC(char *) names;
@@ -62,7 +61,7 @@ void perf_stack_free(struct perf_stack *stack)
 	forget(stack);
 	maps_done(&stack->maps);
 	free(stack->later);
-	buf_done(&stack->file);
+	maps_files_done(&stack->files);
 	free(stack);
 }
 
@@ -81,9 +80,7 @@ static void reload(struct perf_stack *stack, int64_t now_ns)
 	struct maps fresh = { 0 };
 
 	maps_load(&fresh, stack->root, stack->pid);
-	buf_clear(&stack->file);
-	maps_prefix(stack->root, stack->pid, &stack->file);
-	stack->prefix = stack->file.len;
+	maps_files_load(&stack->files, stack->root, stack->pid);
 	if (maps_same(&fresh, &stack->maps)) {
 		maps_done(&fresh);
 	} else {
@@ -109,14 +106,6 @@ static const struct mapping *code_find(struct perf_stack *stack, uint64_t addres
 	return code;
 }
 
-/* Where the code's file is seen from here. */
-static const char *file_of(struct perf_stack *stack, const struct mapping *code)
-{
-	stack->file.len = stack->prefix;
-	buf_text(&stack->file, code->path);
-	return stack->file.at;
-}
-
 /* Names stand in "a < b < c" and in "key=value;...". */
 static char *fit_name(const char *name)
 {
@@ -135,10 +124,11 @@ static char *fit_name(const char *name)
 static char *name_new(struct perf_stack *stack, const struct mapping *code, uint64_t address)
 {
 	const char *slash = strrchr(code->path, '/'), *name = NULL;
+	const char *file = maps_file(&stack->files, str_of(code->path));
 	char *plain, *fit;
 
-	if (slash)
-		name = symbols_find(stack->symbols, file_of(stack, code), address - code->base);
+	if (file)
+		name = symbols_find(stack->symbols, file, address - code->base);
 	plain = name ? symbols_plain(name) : NULL;
 	fit = fit_name(plain           ? plain
 		       : name          ? name
@@ -154,6 +144,7 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, enum aske
 			   int64_t now_ns)
 {
 	const struct mapping *code = code_find(stack, address, asker, now_ns);
+	const char *file;
 	uint64_t *known;
 
 	if (!code)
@@ -161,7 +152,8 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, enum aske
 	known = map_find(&stack->named, address);
 	if (known)
 		return stack->names.at[*known];
-	if (code->path[0] == '/' && !symbols_ready(stack->symbols, file_of(stack, code), now_ns)) {
+	file = maps_file(&stack->files, str_of(code->path));
+	if (file && !symbols_ready(stack->symbols, file, now_ns)) {
 		free(stack->later);
 		return stack->later = fit_name(strrchr(code->path, '/') + 1);
 	}

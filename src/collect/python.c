@@ -64,7 +64,8 @@ static bool is_candidate(const struct maps *maps, size_t i)
 	return slash && (!i || !strncmp(slash, library, sizeof(library) - 1));
 }
 
-static bool find_places(const struct maps *maps, uint64_t ret_address[WANT_COUNT])
+static bool find_places(const struct maps *maps, struct maps_files *seen,
+			uint64_t ret_address[WANT_COUNT])
 {
 	static const char *const names[WANT_COUNT] = {
 		[WANT_RUNTIME] = "_PyRuntime", [WANT_VERSION] = "Py_Version",
@@ -75,11 +76,12 @@ static bool find_places(const struct maps *maps, uint64_t ret_address[WANT_COUNT
 
 	for (size_t i = 0; i < maps->count && files < FILES_MAX; i++) {
 		bool again = i && !strcmp(maps->at[i].path, maps->at[i - 1].path);
+		const char *file = maps_file(seen, str_of(maps->at[i].path));
 
-		if (again || !is_candidate(maps, i))
+		if (again || !file || !is_candidate(maps, i))
 			continue;
 		files++;
-		if (!symbols_objects(maps->at[i].path, names, WANT_COUNT, ret_address) ||
+		if (!symbols_objects(file, names, WANT_COUNT, ret_address) ||
 		    !ret_address[WANT_RUNTIME])
 			continue;
 		for (int k = 0; k < WANT_COUNT; k++)
@@ -124,11 +126,14 @@ int python_open(const char *root, int64_t pid, struct python **ret_python, struc
 {
 	OWN(python_closep) struct python *python = mem_zero(sizeof(*python));
 	uint64_t address[WANT_COUNT] = { 0 };
+	struct maps_files files = { 0 };
 	struct maps maps = { 0 };
 	bool found;
 
 	maps_load(&maps, root, pid);
-	found = find_places(&maps, address);
+	maps_files_load(&files, root, pid);
+	found = find_places(&maps, &files, address);
+	maps_files_done(&files);
 	maps_done(&maps);
 	if (!found)
 		return err_set(err, ERR_MISSING, "no Python in process %lld", (long long)pid);

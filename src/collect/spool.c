@@ -132,7 +132,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->reasons);
 	map_done(&p->sites);
 	map_done(&p->asked);
-	buf_done(&p->file);
+	maps_files_done(&p->files);
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->rows);
@@ -196,6 +196,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	p->pid = p->segment->pid;
 	p->number = ++spool->begun;
 	p->outer_pid = atomic_load(&spool->head->owner[index]);
+	maps_files_load(&p->files, "", p->outer_pid);
 	len = strnlen(p->segment->command, sizeof(p->segment->command));
 	snprintf(text, sizeof(text), "%.*s (pid %u)", (int)len, p->segment->command, p->pid);
 	p->source = session_source(session, "cuda", text);

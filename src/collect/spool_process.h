@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "base/map.h"
+#include "collect/maps.h"
 #include "collect/spool.h"
 #include "collect/symbols.h"
 #include "wire/cupti_abi.h"
@@ -71,8 +71,7 @@ struct spooled {
 	struct map lanes;        /* hash of what it is -> lane + 1 */
 	struct map apis;         /* domain << 32 | cbid -> string */
 	struct symbols *symbols; /* borrowed */
-	struct buf file;         /* a path of the process as one of ours */
-	size_t file_prefix;      /* of it, what maps_prefix says */
+	struct maps_files files;
 	struct map sites;        /* text of a call stack -> string */
 	struct map asked;        /* correlation -> string of the site */
 	struct map reasons;      /* index of a stall reason -> string */

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "collect/maps.h"
 #include "collect/spool_process.h"
 
 static const struct segment_text *text_at(const struct spooled *p, uint64_t text)
@@ -183,33 +182,39 @@ uint32_t spooled_memory(struct spooled *p, int64_t device)
 	return lane_of(p, hash, &lane);
 }
 
-/* One frame, "path TAB hex offset", as "function". */
+static struct str base_of(struct str path)
+{
+	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+
+	return slash ? (struct str){ slash + 1, (size_t)(path.at + path.len - slash - 1) } : path;
+}
+
+/* "path TAB hex offset"; a path may have a TAB, too. */
+static bool frame_parse(struct str frame, struct str *ret_path, uint64_t *ret_offset)
+{
+	const char *tab = frame.len ? memrchr(frame.at, '\t', frame.len) : NULL;
+	size_t len = tab ? (size_t)(tab - frame.at) : 0;
+
+	*ret_path = (struct str){ frame.at, len };
+	return len && str_to_hex((struct str){ tab + 1, frame.len - len - 1 }, ret_offset);
+}
+
+/* One frame as "function". */
 static void frame_add(struct spooled *p, struct str frame, struct buf *out, struct str *ret_path)
 {
-	struct str path = str_cut(&frame, '\t'), hex = frame;
-	const char *name = NULL;
 	static const char runtime[] = "libcudart_static_";
-	const char *slash;
+	const char *name = NULL, *file;
+	struct str path, base;
 	char *plain = NULL;
-	uint64_t offset = 0;
+	uint64_t offset;
 
-	for (size_t i = 0; i < hex.len && i < 16; i++) {
-		char c = hex.at[i];
-
-		offset = offset * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-	}
-	if (!path.len)
+	if (!frame_parse(frame, &path, &offset))
 		return;
 	*ret_path = path;
-	if (!p->file.len) {
-		maps_prefix("", p->outer_pid, &p->file);
-		p->file_prefix = p->file.len;
-	}
-	p->file.len = p->file_prefix;
-	buf_add(&p->file, path.at, path.len);
-	buf_add(&p->file, "", 1);
-	name = symbols_find(p->symbols, p->file.at, offset);
-	slash = strrchr(p->file.at, '/');
+	file = maps_file(&p->files, path);
+	if (file)
+		name = symbols_find(p->symbols, file, offset);
+	base = base_of(path);
 	/* The inside of a CUDA runtime that is linked in: a hash, where a name would be. */
 	if (name && !strncmp(name, runtime, sizeof(runtime) - 1))
 		return;
@@ -220,8 +225,7 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 	if (plain || name)
 		buf_text(out, plain ? plain : name);
 	else
-		buf_printf(out, "%s+0x%llx", slash ? slash + 1 : p->file.at,
-			   (unsigned long long)offset);
+		buf_printf(out, "%.*s+0x%llx", (int)base.len, base.at, (unsigned long long)offset);
 	free(plain);
 }
 
@@ -248,10 +252,9 @@ uint32_t spooled_site(struct spooled *p, uint32_t text)
 	while (rest.at && rest.len && !(out.len && is_main(&out)))
 		frame_add(p, str_cut(&rest, '\n'), &out, &path);
 	if (out.len) {
-		const char *at = path.at, *slash = memrchr(at, '/', path.len);
+		struct str base = base_of(path);
 
-		at = slash ? slash + 1 : at;
-		buf_printf(&out, " (%.*s)", (int)(path.at + path.len - at), at);
+		buf_printf(&out, " (%.*s)", (int)base.len, base.at);
 		string = session_string(p->sink->session, out.at, out.len);
 	}
 	buf_done(&out);

@@ -182,8 +182,13 @@ static bool is_same_file(const struct file_mark *a, const struct file_mark *b)
 
 static void load_path(struct module *module, const char *path)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int file;
 
+	/* To open a FIFO or a device is felt by others. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (file < 0)
 		return;
 	load(file, module);

@@ -5,6 +5,7 @@ nothing left behind, and every launch is in the profile or counted as lost.
     check.py SONDE HOST_DIR [CASE...]   status 1 if one fails, 77 if skipped
     check.py --list
 """
+import glob
 import json
 import os
 import pty
@@ -357,6 +358,59 @@ def profiler_range():
         at.close()
 
 
+def where(at, argv, **more):
+    at.env.update(more)
+    done = at.sonde(argv)
+    expect(done.returncode == 0, "status %d" % done.returncode)
+    return at.rows("select name from alloc")[0].get("name", "")
+
+
+def sites_by_path():
+    """A library's functions are named by whatever path it was loaded, or not at all."""
+    at = Place()
+    try:
+        library = os.path.join(at.here, "odd\t; name", "asker.so")
+        os.mkdir(os.path.dirname(library))
+        shutil.copy(os.path.join(HOSTS, "libasker.so"), library)
+        for path in (library, "odd\t; name/asker.so", "./odd\t; name/../odd\t; name/asker.so"):
+            site = where(at, host("where"), HOST_LIBRARY=path)
+            expect(site.startswith("obtain_block < ask_for_memory < host_where < "), "by %r: %s" % (path, site))
+        site = where(at, host("where"), HOST_LIBRARY=library, HOST_LIBRARY_HOW="memory")
+        expect(re.fullmatch(r"obtain_block < \d+\+0x[0-9a-f]+ < host_where < .*", site), "in memory: " + site)
+        site = where(at, host("where"), HOST_LIBRARY=library, HOST_LIBRARY_HOW="gone")
+        expect(re.fullmatch(r"obtain_block < asker.so\+0x[0-9a-f]+ < host_where < .*", site), "gone: " + site)
+        at.clean(keep=("p.sonde", "odd\t; name"))
+    finally:
+        at.close()
+
+
+def sites_by_loader():
+    """A program that the loader was told to run: what the kernel started is the loader."""
+    loaders = glob.glob("/lib64/ld-linux-*.so.2") + glob.glob("/lib/ld-linux-*.so.1")
+    if not loaders:
+        raise Skip("no loader")
+    at = Place()
+    try:
+        site = where(at, [loaders[0], *host("memory")])
+        # Until glibc 2.36 it does not say what it was told.
+        expect(re.match(r"obtain_buffer\S* < host_memory|\[program\]\+0x", site), "where: " + site)
+        at.clean()
+    finally:
+        at.close()
+
+
+def coroutine():
+    """On a stack that is not the thread's we do not know how much room there is."""
+    same(host("coroutine"), lost=0)()
+    at = Place()
+    try:
+        at.sonde(host("coroutine"))
+        sites = [row.get("name", "") for row in at.rows("select name from alloc")]
+        expect(sites == ["", ""], "where: %s" % sites)
+    finally:
+        at.close()
+
+
 def memory_sites():
     """The runtime's allocations name the function that asked; the driver's don't."""
     at = Place()
@@ -695,6 +749,9 @@ CASES = {
     "nvtx": nvtx,
     "profiler_range": profiler_range,
     "memory_sites": memory_sites,
+    "memory_sites_by_path": sites_by_path,
+    "memory_sites_by_loader": sites_by_loader,
+    "coroutine": coroutine,
     "contexts": same(host("contexts"), lost=0),
     "leaks": leaks,
     "graph_nodes": same(host("graphs"), lost=0),

@@ -47,6 +47,8 @@
 	X(nvtx_ops)       \
 	X(profiler)       \
 	X(memory)         \
+	X(where)          \
+	X(coroutine)      \
 	X(leaks)          \
 	X(graphs)         \
 	X(reset)          \

@@ -332,6 +332,7 @@ Test(collector, a_hung_driver_costs_one_deadline_and_one_child)
 	cr_assert_eq(collector_state(collector), COLLECTOR_HUNG);
 	cr_assert_eq(collector_hung(collector), 1);
 	cr_assert_eq(kill(first, 0), -1, "the child is gone");
+	cr_assert_gt(collector_cpu_ns(collector), 0, "what it took is not");
 	cr_assert_eq(snapshot.boards.count, 1, "the last snapshot stays");
 	world_set(&world, "@h200.nvml\n");
 	take(collector, &snapshot);

@@ -83,3 +83,22 @@ Test(python, is_found_behind_any_number_of_extension_modules)
 	cr_assert_str_eq(opened(40, "/bin/serve", "/lib/libc.so.6"), "no Python in process 77");
 	tree_remove(&tree);
 }
+
+/* What lies under the same name here is another. */
+Test(python, of_a_container_is_searched_in_its_own_files)
+{
+	char inside[256];
+
+	tree_make(&tree);
+	put_library("bin/here");
+	(void)snprintf(inside, sizeof(inside), "proc/77/root%s/bin/there", tree.root);
+	put_library(inside);
+	tree_link(&tree, "proc/self/ns/mnt", "mnt:[4026531841]");
+	tree_link(&tree, "proc/77/ns/mnt", "mnt:[4026531841]");
+	cr_assert_str_eq(opened(0, "/bin/there", "/lib/libc.so.6"), "no Python in process 77");
+	tree_link(&tree, "proc/77/ns/mnt", "mnt:[4026532222]");
+	cr_assert_str_eq(opened(0, "/bin/here", "/lib/libc.so.6"), "no Python in process 77");
+	cr_assert_str_eq(opened(0, "/bin/there", "/lib/libc.so.6"),
+			 "/proc/77/pagemap: No such file or directory");
+	tree_remove(&tree);
+}

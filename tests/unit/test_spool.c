@@ -509,6 +509,39 @@ Test(spool, loss_that_the_process_counted_is_told_once)
 	cr_assert_eq(status.live, 0);
 }
 
+/* A path can have anything but a NUL in it; the segment is what the program left there. */
+Test(spool, call_stacks_of_odd_paths_and_rubbish_are_survived)
+{
+	static const struct {
+		const char *stack, *site;
+	} cases[] = {
+		{ "/bin/a\tb\t1f\n", "a\tb+0x1f (a\tb)" },
+		{ "/bin/a\nb\t1f\n", "b+0x1f (b)" },
+		{ "relative/prog\t10\n", "prog+0x10 (prog)" },
+		{ "/proc/self/fd/0\t10\n", "0+0x10 (0)" },
+		{ "/dev/fd/0\t10\n", "0+0x10 (0)" },
+		{ "/x\tffffffffffffffff\n", "x+0xffffffffffffffff (x)" },
+		{ "/x\tfffffffffffffffff\n", NULL },
+		{ "/x\t\n\n\t\n\t10\n/x\tzz\n/x", NULL },
+		{ "/dir/\t10\n", "+0x10 ()" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t site = TEXT(cases[i].stack);
+
+		SLOT(SLOT_OBJECT, .time_ns = 10, .value = 0xa000 + i, .a = site,
+		     .x = { 7, OBJECT_EVENT, 1 });
+	}
+	take();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char wanted[128];
+
+		(void)snprintf(wanted, sizeof(wanted), "context=7;event=%zu%s%s", i,
+			       cases[i].site ? ";site=" : "", cases[i].site ? cases[i].site : "");
+		cr_assert_str_eq(detail(i), wanted);
+	}
+}
+
 Test(spool, a_process_that_gave_up_says_why)
 {
 	static const struct {

@@ -283,6 +283,21 @@ Test(stalls, a_verdict_of_few_looks_has_a_low_grade)
 	}
 }
 
+/* Two looks at 132 SMs in step found nothing issued: a share of 0, but of two looks. */
+Test(stalls, no_issue_in_very_few_looks_is_no_proof_either)
+{
+	for (int64_t looks = 2; looks <= 100; looks += 98) {
+		struct trace trace = trace_of_blocks(1000, 132);
+		const struct kernel_fact *kernel;
+
+		stall(&trace, "some_kernel", "barrier", 132 * looks, 132 * looks);
+		kernel = kernel_of(&trace);
+		cr_assert(kernel->has_bound);
+		cr_assert_eq(kernel->bound.grade, looks == 2 ? GRADE_LOW : GRADE_MEDIUM);
+		trace_done(&trace);
+	}
+}
+
 /* Samples drawn at random from known shares: what is sure is right, but for one
  * time in a hundred. */
 Test(stalls, the_leader_that_is_told_leads_in_truth)

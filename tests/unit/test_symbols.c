@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collect/symbols.h"
+#include "temp_folder.h"
 
 int a_function_that_is_found(int x);
 
@@ -88,6 +91,25 @@ Test(symbols, a_file_that_another_took_the_place_of_is_read_again)
 	unlink(path);
 	cr_assert_str_eq(symbols_find(symbols, path, offset), "a_function_that_is_found");
 	close(file);
+}
+
+/* Opened for reading and closed it would end its writer. */
+Test(symbols, a_fifo_is_not_opened)
+{
+	OWN(symbols_freep) struct symbols *symbols = symbols_new();
+	struct temp_folder folder;
+	char path[128];
+	int file;
+
+	temp_make(&folder, "/tmp");
+	(void)snprintf(path, sizeof(path), "%s/pipe", folder.path);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	file = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	cr_assert(file >= 0 && inotify_add_watch(file, path, IN_OPEN) >= 0);
+	cr_assert_null(symbols_find(symbols, path, 100));
+	cr_assert_eq(read(file, path, sizeof(path)), -1, "it was opened");
+	(void)close(file);
+	temp_remove(&folder);
 }
 
 /* Every way to cut a real one short, and every byte of its head turned. */
