@@ -159,29 +159,33 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 		     _("py-spy record -o profile.svg --subprocesses -- python YOUR_SCRIPT"));
 }
 
-/* What to do about data that comes late, by what the thread waits for. */
-static void upload_advice(struct finding *finding, enum thread_wait wait)
+/* What a wait asks for, whatever it is that the thread does; false: nothing of its own. */
+static bool wait_advice(struct finding *finding, enum thread_wait wait)
 {
 	switch (wait) {
-	case THREAD_LOCK:
-	case THREAD_PIPE:
-		loader_advice(finding, "_MultiProcessingDataLoaderIter");
-		return;
 	case THREAD_STORAGE:
 		finding_advice(finding,
 			       _("Read ahead: worker processes, fewer and larger files, a local "
 				 "copy or the page cache instead of a network file system"));
-		break;
+		return true;
 	case THREAD_NO_CORE:
 		finding_advice(finding,
 			       _("More threads and workers want to run than there are cores: fewer "
 				 "workers, OMP_NUM_THREADS=1 in them, or more cores for the job "
 				 "(taskset -p, the container's CPU limit)"));
-		break;
+		return true;
 	default:
-		break;
+		return false;
 	}
-	loader_advice(finding, "");
+}
+
+/* What to do about data that comes late, by what the thread waits for. */
+static void upload_advice(struct finding *finding, enum thread_wait wait)
+{
+	bool has_workers = wait == THREAD_LOCK || wait == THREAD_PIPE;
+
+	(void)wait_advice(finding, wait);
+	loader_advice(finding, has_workers ? "_MultiProcessingDataLoaderIter" : "");
 }
 
 /* The loader by its trace, not by its name. */
@@ -267,8 +271,10 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 	else
 		finding_evidence(finding, "idle.host_late.during", (double)starved->other->ns, "ns",
 				 tell_name(facts, starved->other->name));
-	finding_advice(finding, _("Move that work out of the launching thread or between launches: "
-				  "other threads or processes, asynchronously, or less often"));
+	if (!wait_advice(finding, thread_wait(facts, idle)))
+		finding_advice(finding,
+			       _("Move that work out of the launching thread or between launches: "
+				 "other threads or processes, asynchronously, or less often"));
 	if (starved->other && starved->other->kind == ACTIVITY_CALL &&
 	    thread_wait(facts, idle) == THREAD_UNKNOWN)
 		finding_advice(

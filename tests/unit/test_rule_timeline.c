@@ -492,6 +492,31 @@ Test(gpu_starved, what_the_thread_waits_for_decides_the_advice)
 	}
 }
 
+Test(gpu_starved, work_that_finds_no_core_is_not_to_be_moved)
+{
+	static const struct {
+		const char *state, *advice;
+	} cases[] = {
+		{ "runnable", "fewer workers" },
+		{ "uninterruptible: pread", "Read ahead" },
+		{ "running", "Move that work" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct rule_bench bench = { 0 };
+		struct idle_fact *idle = timeline(&bench, IDLE_HOST_LATE, 600)->idle;
+
+		idle->thread_state = cases[i].state;
+		idle->thread_looks = 10;
+		idle->thread_state_looks = 9;
+		during(&bench, "checkpoint", PHASE_OTHER, 301);
+		cr_assert(!is_likely_data(&bench));
+		cr_assert_says(first(&bench)->advice.at[0], cases[i].advice);
+		cr_assert_eq(first(&bench)->advice.count, 1);
+		bench_done(&bench);
+	}
+}
+
 Test(gpu_starved, a_call_of_a_moment_is_not_what_the_host_did)
 {
 	struct rule_bench bench = { 0 };
