@@ -286,7 +286,7 @@ bool decoder_ready(const struct decoder *decoder, int64_t timeout_ns)
 
 	if (decoder->fd < 0 || decoder->end || !wants_raw(decoder))
 		return true;
-	return wait_ready(decoder, timeout_ns < 0	     ? -1
+	return wait_ready(decoder, timeout_ns < 0         ? -1
 				   : timeout_ms > INT_MAX ? INT_MAX
 							  : (int)timeout_ms);
 }

@@ -51,7 +51,7 @@ static const struct sink_ops progress_ops = {
 #define X(name) .name = progress_##name,
 	SINK_LIST(X)
 #undef X
-	.pause = progress_pause,
+		.pause = progress_pause,
 };
 
 struct sink *progress_sink(struct progress *progress, struct sink *behind)

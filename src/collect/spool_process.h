@@ -72,13 +72,13 @@ struct spooled {
 	struct map apis;         /* domain << 32 | cbid -> string */
 	struct symbols *symbols; /* borrowed */
 	struct maps_files files;
-	struct map sites;        /* text of a call stack -> string */
-	struct map asked;        /* correlation -> string of the site */
-	struct map reasons;      /* index of a stall reason -> string */
-	struct map ranges;       /* range id -> index into open + 1 */
-	struct map devices;      /* context -> device */
-	struct map rows;         /* device as the process counts -> session device */
-	bool gated;              /* recording was paused at some time: `gates` has when it was on */
+	struct map sites;   /* text of a call stack -> string */
+	struct map asked;   /* correlation -> string of the site */
+	struct map reasons; /* index of a stall reason -> string */
+	struct map ranges;  /* range id -> index into open + 1 */
+	struct map devices; /* context -> device */
+	struct map rows;    /* device as the process counts -> session device */
+	bool gated;         /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */

@@ -37,8 +37,9 @@ static int more(struct walk *walk)
 	if (walk->at > walk->start)
 		input_skip(walk->k->input, (size_t)(walk->at - walk->start));
 	/* A large event that comes slowly would be looked at again and again. */
-	got = left < WINDOW ? input_fill_some(walk->k->input, left, want, &walk->start, walk->k->err)
-			    : input_fill(walk->k->input, want, &walk->start, walk->k->err);
+	got = left < WINDOW
+		      ? input_fill_some(walk->k->input, left, want, &walk->start, walk->k->err)
+		      : input_fill(walk->k->input, want, &walk->start, walk->k->err);
 	if (got < 0)
 		return (int)got;
 	walk->at = walk->start;

@@ -500,7 +500,7 @@ const struct sink_ops writer_ops = {
 #define X(name) .name = write_##name,
 	SINK_LIST(X)
 #undef X
-	.pause = write_pause,
+		.pause = write_pause,
 };
 
 void writer_start(struct writer *writer)
