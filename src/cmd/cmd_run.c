@@ -265,7 +265,7 @@ static int record(struct run *run, struct err *err)
 	return ret;
 }
 
-/* What the recording took of other cores than the command's. */
+/* What the recording took of the processors beside the command. */
 static void describe_cost(const struct run *run, struct session *session)
 {
 	int64_t cards_ns = run_system_cpu_ns(run->system);

@@ -99,10 +99,10 @@ static void print_recorder(struct page *page, const struct recorder_fact *record
 		  page_printf(
 			  page,
 			  recorder->cards_cpu_ns
-				  ? _("Beside the program, sonde took %s of other cores' time "
-				      "(%s of one), %s of it for the samples of the cards.")
-				  : _("Beside the program, sonde took %s of other cores' time "
-				      "(%s of one)."),
+				  ? _("Beside the program, sonde itself took %s of processor time "
+				      "(%s of a core), %s of it for the samples of the cards.")
+				  : _("Beside the program, sonde itself took %s of processor time "
+				      "(%s of a core)."),
 			  units_ns(&ns, recorder->cpu_ns),
 			  units_share(&share, (double)recorder->cpu_ns / (double)recorder->wall_ns),
 			  units_ns(&cards, recorder->cards_cpu_ns)));

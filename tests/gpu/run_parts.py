@@ -9,10 +9,11 @@ for line in open(sys.argv[1]):
     rows = rounds.setdefault(program, [])
     if how == "plain":
         rows.append({})
-    rows[-1][how] = float(value)
+    if rows: # else its plain run failed
+        rows[-1][how] = float(value)
 for program, rows in rounds.items():
     print("%s: us, median; added in the same round: median (quartiles), of %d rounds" % (program, len(rows)))
-    for how in rows[0]:
+    for how in rows[0] if rows else ():
         values = [row[how] for row in rows if how in row]
         added = [row[how] - row["plain"] for row in rows if how in row]
         low, middle, high = statistics.quantiles(added, n=4) if len(added) > 1 else added * 3
