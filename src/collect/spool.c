@@ -176,14 +176,31 @@ static void ask_process(struct spooled *p, uint32_t ask)
 	atomic_fetch_or(&p->segment->wanted, ask);
 }
 
+/* The file of the program that the process is now. */
+static bool program_of(const struct spooled *p, struct stat *ret)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->outer_pid);
+	return stat(path, ret) >= 0;
+}
+
+static void name_process(const struct spooled *p, struct session *session)
+{
+	char text[sizeof(p->name) + 32];
+
+	snprintf(text, sizeof(text), "%s (pid %u)", p->name, p->pid);
+	session->processes.at[p->process].name = intern_text(session->strings, p->name);
+	session->sources.at[p->source].file = intern_text(session->strings, text);
+}
+
 /* A new source for a process that claimed segment `index`. */
 static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 {
 	struct session *session = sink->session;
 	struct spooled *p = mem_zero(sizeof(*p));
 	struct source *source;
-	char text[sizeof(p->segment->command) + 32];
-	size_t len;
+	struct stat program;
 
 	p->segment = mmap(NULL, spool->layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool->fd,
 			  offset_of(spool, index));
@@ -197,11 +214,15 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	p->number = ++spool->begun;
 	p->outer_pid = atomic_load(&spool->head->owner[index]);
 	maps_files_load(&p->files, "", p->outer_pid);
-	len = strnlen(p->segment->command, sizeof(p->segment->command));
-	snprintf(text, sizeof(text), "%.*s (pid %u)", (int)len, p->segment->command, p->pid);
-	p->source = session_source(session, "cuda", text);
+	snprintf(p->name, sizeof(p->name), "%.*s", (int)sizeof(p->name) - 1, p->segment->command);
+	if (program_of(p, &program)) {
+		p->device = program.st_dev;
+		p->inode = program.st_ino;
+	}
+	p->source = session_source(session, "cuda", "");
 	p->process = session_process(session, p->source, p->pid);
-	session->processes.at[p->process].name = session_string(session, p->segment->command, len);
+	session->processes.at[p->process].start_ticks = p->segment->start_ticks;
+	name_process(p, session);
 	source = &session->sources.at[p->source];
 	source->has_utc = true;
 	source->utc_offset_ns = clock_ns(CLOCK_REALTIME) - clock_steady_ns();
@@ -349,14 +370,16 @@ static uint64_t number_at(const char *at)
 	return str_to_u64(text, &number) ? number : 0;
 }
 
-/* Field 22 of /proc/PID/stat tells a new process with an old pid. */
-static bool is_alive(const struct spooled *p)
+/* What /proc/PID/stat says: "12 (name (of) it) S ...". Field 22 tells a new process with
+ * an old pid. *ret_name: as it calls itself now; "": not there. */
+static bool is_alive(const struct spooled *p, char ret_name[NAME_BYTES])
 {
 	char path[32], line[1024];
-	const char *at;
+	const char *at, *name;
 	FILE *file;
 	bool same = false;
 
+	ret_name[0] = 0;
 	snprintf(path, sizeof(path), "/proc/%u/stat", p->outer_pid);
 	file = fopen(path, "re");
 	if (!file)
@@ -364,6 +387,9 @@ static bool is_alive(const struct spooled *p)
 	if (fgets(line, sizeof(line), file) && (at = strrchr(line, ')'))) {
 		bool zombie = at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
 
+		name = strchr(line, '(');
+		if (name && name < at)
+			snprintf(ret_name, NAME_BYTES, "%.*s", (int)(at - name - 1), name + 1);
 		for (int field = 2; at && field < 22; field++)
 			at = strchr(at + 1, ' ');
 		/* 0: the process had no /proc to look at. */
@@ -372,6 +398,19 @@ static bool is_alive(const struct spooled *p)
 	}
 	(void)fclose(file);
 	return same;
+}
+
+/* Servers and their workers call themselves what they are once they run. What exec brings
+ * is another program, and its name is not that of what was recorded. */
+static void take_name(struct spooled *p, const char *name, struct session *session)
+{
+	struct stat program;
+
+	if (!*name || !strcmp(name, p->name) || !p->inode || !program_of(p, &program) ||
+	    program.st_dev != p->device || program.st_ino != p->inode)
+		return;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	name_process(p, session);
 }
 
 /* By exec: the process goes on as another program, with a segment of its own. */
@@ -391,6 +430,7 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 {
 	for (uint32_t i = 0; i < spool->head->count && i < SEGMENT_COUNT_MAX; i++) {
 		struct spooled *p = spool->live[i];
+		char name[NAME_BYTES];
 		bool over;
 		int ret;
 
@@ -417,7 +457,9 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 		if (spool->ask)
 			ask_process(p, spool->ask);
 		/* Before the take: nothing comes after it. */
-		over = !is_alive(p) || is_replaced(spool, p);
+		over = !is_alive(p, name) || is_replaced(spool, p);
+		if (!over)
+			take_name(p, name, sink->session);
 		ret = over ? end_process(spool, i, sink, err)
 			   : take_process(spool, p, sink, false, err);
 		if (ret < 0)
@@ -429,8 +471,10 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 
 static bool any_alive(const struct spool *spool)
 {
+	char name[NAME_BYTES];
+
 	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
-		if (spool->live[i] && is_alive(spool->live[i]))
+		if (spool->live[i] && is_alive(spool->live[i], name))
 			return true;
 	}
 	return false;
@@ -458,6 +502,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 {
 	struct timespec tick = { 0, 20000000 };
+	char name[NAME_BYTES];
 	int ret;
 
 	spool_ask_stop(spool);
@@ -469,8 +514,8 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 	}
 	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX && ret >= 0; i++) {
 		if (spool->live[i])
-			ret = is_alive(spool->live[i]) ? let_go(spool, i, sink, err)
-						       : end_process(spool, i, sink, err);
+			ret = is_alive(spool->live[i], name) ? let_go(spool, i, sink, err)
+							     : end_process(spool, i, sink, err);
 	}
 	return ret;
 }

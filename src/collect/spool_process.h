@@ -16,6 +16,9 @@
 /* Of one process at a time: pushed on all threads; started. */
 enum { OPEN_RANGES_MAX = 1024, STARTED_RANGES_MAX = 65536 };
 
+/* Of a process's name, with its end. */
+enum { NAME_BYTES = 64 };
+
 struct open_range {
 	uint32_t thread, domain;
 	uint32_t name; /* string */
@@ -64,6 +67,8 @@ struct spooled {
 	uint64_t number;         /* counts up as processes begin */
 	uint32_t pid;            /* as the process sees itself */
 	uint32_t outer_pid;      /* as we see it */
+	char name[NAME_BYTES];   /* as it calls itself, or did before it was replaced */
+	uint64_t device, inode;  /* of the program's file; 0: unknown */
 	int64_t offset_ns;       /* of records' times from CLOCK_MONOTONIC */
 	uint64_t tail;           /* of the ring */
 	struct map texts;        /* text id -> string */

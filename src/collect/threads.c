@@ -177,8 +177,21 @@ static struct str name_in(const char *stat, const char **ret_rest)
 	return (struct str){ first + 1, (size_t)(last - first - 1) };
 }
 
+/* Field 22 of it; `rest` begins with field 3. 0: it is not there. */
+static uint64_t start_ticks_in(const char *rest)
+{
+	uint64_t ticks = 0;
+
+	for (int field = 3; rest && field < 22; field++)
+		rest = strchr(rest, ' ') ? strchr(rest, ' ') + 1 : NULL;
+	if (!rest || !str_to_u64((struct str){ rest, strspn(rest, "0123456789") }, &ticks))
+		return 0;
+	return ticks;
+}
+
 /* A process in a pid namespace of its own counts otherwise than we do: its number
- * here can be a stranger's. The name tells. */
+ * here can be a stranger's. When it began tells; where that is not known its name, which
+ * it may have changed since. */
 static bool is_same(const struct threads *threads, const struct process *process)
 {
 	const char *name = session_text(threads->sink->session, process->name), *rest;
@@ -190,6 +203,8 @@ static bool is_same(const struct threads *threads, const struct process *process
 	if (file >= 0)
 		(void)close(file);
 	found = name_in(text, &rest);
+	if (rest && process->start_ticks)
+		return start_ticks_in(rest) == process->start_ticks;
 	return rest && (!process->name || str_is(found, name));
 }
 

@@ -67,6 +67,9 @@ struct process {
 	uint32_t name;    /* string: command */
 	uint32_t command; /* string: full command line where known */
 	uint32_t type;    /* string: "C", "G", "C+G", "M"; 0 unknown */
+	/* Field 22 of /proc/PID/stat, which with the pid says who it is; 0: unknown. Of a
+	 * process that is there: not kept in a profile. */
+	uint64_t start_ticks;
 };
 
 enum lane_kind {

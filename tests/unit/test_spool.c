@@ -1,6 +1,10 @@
 /* The reading side of the spool: records and slots of a made-up process as events. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "segment_bench.h"
 
@@ -637,6 +641,50 @@ Test(spool, a_process_that_outlives_the_command_keeps_its_segment)
 	cr_assert_eq(bench.segment->magic, SEGMENT_MAGIC);
 	cr_assert_eq(bench.segment->buffer_bytes, 8192);
 	cr_assert_neq(atomic_load(&bench.head->owner[0]), 0);
+}
+
+static void is_called(const char *name)
+{
+	const struct session *session = bench.record->sink.session;
+	char file[64];
+
+	(void)snprintf(file, sizeof(file), "%s (pid %u)", name, bench.pid);
+	cr_assert_str_eq(session_text(session, session->processes.at[0].name), name);
+	cr_assert_str_eq(session_text(session, session->sources.at[0].file), file);
+}
+
+/* The name that the process took last is told; that of a program which exec put in its
+ * place is another's. */
+Test(spool, a_process_is_told_by_the_name_it_took_last, .timeout = 60)
+{
+	int go[2], done[2];
+	pid_t pid;
+	char byte;
+
+	cr_assert_eq(pipe2(go, O_CLOEXEC), 0);
+	cr_assert_eq(pipe2(done, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		(void)prctl(PR_SET_NAME, "EngineCore");
+		(void)!write(done[1], "x", 1);
+		(void)!read(go[0], &byte, 1);
+		(void)dup2(go[0], STDIN_FILENO);
+		execlp("cat", "cat", NULL);
+		_exit(127);
+	}
+	(void)close(done[1]);
+	(void)close(go[0]);
+	atomic_store(&bench.head->owner[0], (uint32_t)pid);
+	cr_assert_eq(read(done[0], &byte, 1), 1);
+	take();
+	is_called("EngineCore");
+	/* exec closes the other end of `done`. */
+	cr_assert_eq(write(go[1], "x", 1), 1);
+	cr_assert_eq(read(done[0], &byte, 1), 0);
+	take();
+	is_called("EngineCore");
+	(void)close(go[1]);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 }
 
 /* CUPTI records calls all along: only the slots tell which are of a pause. */

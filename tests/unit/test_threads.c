@@ -114,6 +114,41 @@ Test(threads, what_is_out_of_reach_or_strange_is_left_out)
 	tree_remove(&tree);
 }
 
+/* PyTorch, vLLM and others name their processes once they run. */
+Test(threads, a_process_that_calls_itself_otherwise_is_still_the_same)
+{
+	struct sink *sink = program();
+	struct threads *threads = threads_new(tree.root, NULL, sink);
+	struct err err = { 0 };
+
+	sink->session->processes.at[0].start_ticks = 777;
+	put("proc/41/task/41", "stat",
+	    "41 (pt_main_thread) S 1 41 41 0 -1 4 1 0 0 0 1 2 0 0 20 0 9 0 777 8192 1\n");
+	cr_assert_eq(threads_tick(threads, FIRST, &err), 0);
+	cr_assert_eq(threads_tick(threads, SECOND, &err), 0);
+	cr_assert_gt(record_of(sink)->ranges.count, 0);
+	threads_free(threads);
+	record_free(record_of(sink));
+	tree_remove(&tree);
+}
+
+Test(threads, a_stranger_of_the_same_name_is_left_alone)
+{
+	struct sink *sink = program();
+	struct threads *threads = threads_new(tree.root, NULL, sink);
+	struct err err = { 0 };
+
+	sink->session->processes.at[0].start_ticks = 777;
+	put("proc/41/task/41", "stat",
+	    "41 (a (b) c) S 1 41 41 0 -1 4 1 0 0 0 1 2 0 0 20 0 9 0 778 8192 1\n");
+	cr_assert_eq(threads_tick(threads, FIRST, &err), 0);
+	cr_assert_eq(threads_tick(threads, SECOND, &err), 0);
+	cr_assert_eq(record_of(sink)->ranges.count, 0);
+	threads_free(threads);
+	record_free(record_of(sink));
+	tree_remove(&tree);
+}
+
 Test(threads, a_stranger_with_the_number_is_left_alone)
 {
 	struct sink *sink = program();
