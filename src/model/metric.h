@@ -137,3 +137,7 @@ static inline void sample_set(struct sample *sample, enum metric metric, double 
 const char *metric_name(enum metric metric);
 const char *metric_unit(enum metric metric);
 const char *metric_what(enum metric metric);
+
+/* May a card say so? Wide enough for any. NVML is known to hand out rubbish of thousands of
+ * percent for processes, and logs to hold all ones for what a driver did not know. */
+bool metric_possible(enum metric metric, double value);

@@ -493,16 +493,6 @@ static bool number_word(enum metric metric, struct str text, double *ret_value)
 	       str_is(text, "0");
 }
 
-/* Shares of time; a fan may turn faster than its 100 %. NVML is known to hand
- * out rubbish of thousands of percent for processes. */
-static bool in_range(enum metric metric, double value)
-{
-	bool share = !strcmp(metric_unit(metric), "%") && metric != METRIC_fan_pct;
-	bool signless = strcmp(metric_unit(metric), "C") != 0;
-
-	return (!share || value <= 100) && (!signless || value >= 0);
-}
-
 bool smi_number(const struct smi_field *field, struct str text, struct str unit, double *ret_value)
 {
 	struct str number, own;
@@ -525,7 +515,7 @@ bool smi_number(const struct smi_field *field, struct str text, struct str unit,
 	if (!(factor > 0) || !str_to_f64(number, ret_value))
 		return false;
 	*ret_value *= factor;
-	return in_range(field->metric, *ret_value);
+	return metric_possible(field->metric, *ret_value);
 }
 
 static enum smi_put put_reason(struct smi_values *values, const struct smi_field *field,

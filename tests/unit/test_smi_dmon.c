@@ -176,6 +176,31 @@ Test(smi_dmon, more_than_all_of_the_time_is_no_value)
 	cr_assert_eq(smi_loss(r, LOSS_malformed), 1);
 }
 
+/* All ones of 32 and 64 bits, and 1e23, are no temperature, clock, power or rate. */
+Test(smi_dmon, what_no_card_can_have_is_no_value)
+{
+	static const enum metric refused[] = { METRIC_power_w, METRIC_temp_c, METRIC_sm_mhz,
+					       METRIC_pcie_rx_bytes_s, METRIC_ecc_double };
+	OWN(record_freep)
+	struct record *most = smi_read("# gpu    pwr  gtemp   pclk     rxpci   dbecc\n"
+				       "# Idx      W      C    MHz      MB/s    errs\n"
+				       "    0  99999    999  99999  99999999  4294967296\n");
+	OWN(record_freep)
+	struct record *over = smi_read("# gpu    pwr  gtemp   pclk     rxpci   dbecc\n"
+				       "# Idx      W      C    MHz      MB/s    errs\n"
+				       "    0  4294967295  4294967295  4294967295  "
+				       "18446744073709551615  18446744073709551615\n"
+				       "    0  99999999999999999999999  -273  1e9  1e300  -1\n");
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		cr_expect_gt(smi_value(most, 0, refused[i]), 0, "%zu", i);
+		cr_expect_eq(smi_value(over, 0, refused[i]), -1, "%zu", i);
+		cr_expect_eq(smi_value(over, 1, refused[i]), -1, "%zu", i);
+	}
+	cr_expect_eq(smi_loss(most, LOSS_malformed), 0);
+	cr_expect_eq(smi_loss(over, LOSS_malformed), 10);
+}
+
 Test(smi_dmon, a_number_cut_at_the_end_of_the_file_is_not_a_value)
 {
 	OWN(record_freep)
