@@ -91,7 +91,7 @@ static int explain_run(const void *arguments, struct err *err)
 
 	if (status == 0 && args->list)
 		list(&out);
-	else if (status == 0 && !args->words.count)
+	else if (status == 0 && (!args->words.count || !*args->words.at[0]))
 		status = err_set(err, ERR_USAGE, "explain what? A WORD, or --list");
 	else if (status == 0)
 		status = explain(args, &out, err);
