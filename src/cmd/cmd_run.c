@@ -203,6 +203,10 @@ static void keep_time(struct run *run, bool interrupted)
 					      seconds >= run->args->delay + run->args->duration))) {
 		spool_ask_stop(run->spool);
 		run->stopped = true;
+		/* Who pressed the key sees the program go on, and would think that nothing came. */
+		if (interrupted && isatty(STDERR_FILENO))
+			fprintf(stderr, "\nsonde run: recording has ended, the command goes on; "
+					"interrupt again to end it\n");
 	}
 }
 
