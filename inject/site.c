@@ -142,19 +142,17 @@ static bool add_link(struct located *located, const char *link)
 	return true;
 }
 
-/* The program itself, which the loader has no name for. One that the loader was told to
- * run, as `ld.so PROGRAM`, is not what the kernel started; what the loader puts in its
- * place may be the loader still. */
-static bool add_program(struct located *located, const char **ret_name)
+/* The program itself, which the loader has no name for: NULL, it was added, or its name.
+ * One that the loader was told to run, as `ld.so PROGRAM`, is not what the kernel
+ * started; what the loader puts in its place may be the loader still. */
+static const char *add_program(struct located *located)
 {
 	const char *name = (const char *)getauxval(AT_EXECFN), *slash;
 
-	*ret_name = NULL;
-	if (getauxval(AT_BASE))
-		return add_link(located, "/proc/self/exe");
+	if (getauxval(AT_BASE)) /* without /proc, as after chroot(2), nobody can tell */
+		return add_link(located, "/proc/self/exe") ? NULL : "[program]";
 	slash = name ? strrchr(name, '/') : NULL;
-	*ret_name = slash && strncmp(slash, "/ld", 3) != 0 ? name : "[program]";
-	return true;
+	return slash && strncmp(slash, "/ld", 3) != 0 ? name : "[program]";
 }
 
 /* Offset + 1; 0: there is no room, or it says nothing. */
@@ -166,7 +164,7 @@ static uint16_t path_add(struct located *located, const char *name)
 	if (is_ours(name))
 		return 0;
 	if (!*name)
-		fits = add_program(located, &name);
+		name = add_program(located);
 	/* By a relative path the program may have loaded it from where it is. */
 	if (name && *name != '/' && strchr(name, '/'))
 		fits = fits && add_link(located, "/proc/self/cwd") && add_text(located, "/");

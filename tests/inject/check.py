@@ -384,6 +384,23 @@ def sites_by_path():
         at.close()
 
 
+def sites_in_container():
+    """Files are those that the program sees: with its mounts, which are gone when it ends."""
+    at = Place()
+    try:
+        inside = os.path.join(at.here, "inside")
+        os.mkdir(inside)
+        unshare = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && cp "$1" "$0" && shift && exec "$@"', inside]
+        if os.getuid() or at.run([*unshare, SONDE, "true"]).returncode:
+            raise Skip("no mount namespaces")
+        site = where(at, [*unshare, os.path.join(HOSTS, "libasker.so"), *host("where")],
+                     HOST_LIBRARY=os.path.join(inside, "libasker.so"), HOST_LIBRARY_HOW="stay")
+        expect(site.startswith("obtain_block < ask_for_memory < host_where < "), "where: " + site)
+        at.clean(keep=("p.sonde", "inside"))
+    finally:
+        at.close()
+
+
 def sites_by_loader():
     """A program that the loader was told to run: what the kernel started is the loader."""
     loaders = glob.glob("/lib64/ld-linux-*.so.2") + glob.glob("/lib/ld-linux-*.so.1")
@@ -751,6 +768,7 @@ CASES = {
     "memory_sites": memory_sites,
     "memory_sites_by_path": sites_by_path,
     "memory_sites_by_loader": sites_by_loader,
+    "memory_sites_in_container": sites_in_container,
     "coroutine": coroutine,
     "contexts": same(host("contexts"), lost=0),
     "leaks": leaks,

@@ -33,7 +33,8 @@ static void copy_to_memory(const char *file, char *ret_path, size_t size)
 	(void)snprintf(ret_path, size, "/proc/self/fd/%d", to);
 }
 
-/* HOST_LIBRARY: its path; HOST_LIBRARY_HOW: "memory", or "gone" once it is loaded. */
+/* HOST_LIBRARY: its path; HOST_LIBRARY_HOW: "memory", "gone" once it is loaded, or "stay": to
+ * be looked at for a while. */
 int host_where(void)
 {
 	const char *path = getenv("HOST_LIBRARY"), *how = getenv("HOST_LIBRARY_HOW");
@@ -55,6 +56,8 @@ int host_where(void)
 	if (how && !strcmp(how, "gone"))
 		(void)unlink(path);
 	(void)ask(obtain_block, &address);
+	if (how && !strcmp(how, "stay"))
+		nap_ms(500);
 	say("launches 0\n");
 	return 0;
 }
