@@ -185,6 +185,10 @@ static bool program_of(const struct spooled *p, struct stat *ret)
 	return stat(path, ret) >= 0;
 }
 
+/* Each name stays in the profile, and some programs tell their progress so: behind so many
+ * only the last one counts. */
+enum { RENAMES_MAX = 32 };
+
 static void name_process(const struct spooled *p, struct session *session)
 {
 	char text[sizeof(p->name) + 32];
@@ -337,6 +341,17 @@ static void describe_callbacks(const struct spooled *p)
 	buf_done(&text);
 }
 
+static void sum_up(struct spool *spool, const struct sink *sink, struct spooled *p)
+{
+	if (p->renamed >= RENAMES_MAX)
+		name_process(p, sink->session);
+	describe_callbacks(p);
+	spooled_sum_up(&spool->complaints, p);
+	if (spool->calibrates && p->kernels_seen)
+		spooled_sum_up_quiet(&spool->complaints, p);
+	add_status(&spool->status, p);
+}
+
 static int end_process(struct spool *spool, uint32_t index, struct sink *sink, struct err *err)
 {
 	struct spooled *p = spool->live[index];
@@ -350,11 +365,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 			     "process %u ended without its exit handlers: what it had not handed "
 			     "over is lost",
 			     p->pid);
-	describe_callbacks(p);
-	spooled_sum_up(&spool->complaints, p);
-	if (spool->calibrates && p->kernels_seen)
-		spooled_sum_up_quiet(&spool->complaints, p);
-	add_status(&spool->status, p);
+	sum_up(spool, sink, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
 	if (prepare(spool, index) == 0)
@@ -410,7 +421,10 @@ static void take_name(struct spooled *p, const char *name, struct session *sessi
 	    program.st_dev != p->device || program.st_ino != p->inode)
 		return;
 	snprintf(p->name, sizeof(p->name), "%s", name);
-	name_process(p, session);
+	if (p->renamed < RENAMES_MAX) {
+		p->renamed++;
+		name_process(p, session);
+	}
 }
 
 /* By exec: the process goes on as another program, with a segment of its own. */
@@ -490,10 +504,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	spooled_complain(&spool->complaints, p,
 			 "still runs: what it does from here on is not recorded");
-	spooled_sum_up(&spool->complaints, p);
-	if (spool->calibrates && p->kernels_seen)
-		spooled_sum_up_quiet(&spool->complaints, p);
-	add_status(&spool->status, p);
+	sum_up(spool, sink, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
 	return ret;

@@ -68,6 +68,7 @@ struct spooled {
 	uint32_t pid;            /* as the process sees itself */
 	uint32_t outer_pid;      /* as we see it */
 	char name[NAME_BYTES];   /* as it calls itself, or did before it was replaced */
+	uint32_t renamed;        /* so often; up to RENAMES_MAX */
 	uint64_t device, inode;  /* of the program's file; 0: unknown */
 	int64_t offset_ns;       /* of records' times from CLOCK_MONOTONIC */
 	uint64_t tail;           /* of the ring */

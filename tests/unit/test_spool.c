@@ -634,9 +634,12 @@ Test(spool, a_process_that_outlives_the_command_keeps_its_segment)
 	atomic_store(&bench.head->owner[0], (uint32_t)getpid());
 	atomic_store(&bench.segment->buffers[2].state, BUFFER_FILLING);
 	SLOT(SLOT_MARK, .time_ns = 4, .a = TEXT("alive"));
+	atomic_store(&bench.segment->counts.callbacks, 3);
+	atomic_store(&bench.segment->counts.callback_ns, 90);
 	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
 	cr_assert_eq(bench.record->marks.count, 1);
 	cr_assert(strstr(spool_complaint(bench.spool, 0), "still runs"));
+	cr_assert_str_eq(env_of("callback_cost"), "callbacks=3;ns=90");
 	cr_assert_eq(atomic_load(&bench.segment->buffers[2].state), BUFFER_FILLING);
 	cr_assert_eq(bench.segment->magic, SEGMENT_MAGIC);
 	cr_assert_eq(bench.segment->buffer_bytes, 8192);
@@ -684,6 +687,38 @@ Test(spool, a_process_is_told_by_the_name_it_took_last, .timeout = 60)
 	take();
 	is_called("EngineCore");
 	(void)close(go[1]);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* Progress that is told by the name must not fill the memory and the profile. */
+Test(spool, names_without_end_are_few_strings_and_the_last_one_is_told, .timeout = 60)
+{
+	enum { NAMES = 200 };
+	const struct session *session = bench.record->sink.session;
+	int go[2], done[2];
+	char byte, name[16];
+	pid_t pid;
+
+	cr_assert_eq(pipe2(go, O_CLOEXEC), 0);
+	cr_assert_eq(pipe2(done, O_CLOEXEC), 0);
+	pid = fork();
+	for (int i = 0; !pid && read(go[0], &byte, 1) == 1; i++) {
+		(void)snprintf(name, sizeof(name), "step %d", i);
+		(void)prctl(PR_SET_NAME, name);
+		(void)!write(done[1], "x", 1);
+	}
+	if (!pid)
+		_exit(0);
+	atomic_store(&bench.head->owner[0], (uint32_t)pid);
+	for (int i = 0; i < NAMES; i++) {
+		cr_assert_eq(write(go[1], "x", 1), 1);
+		cr_assert_eq(read(done[0], &byte, 1), 1);
+		take();
+	}
+	cr_assert_lt(intern_count(session->strings), NAMES);
+	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
+	is_called("step 199");
+	cr_assert_eq(kill(pid, SIGKILL), 0);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 }
 
