@@ -1,6 +1,7 @@
 /* spool_pc.c - PC samples of a process, and when it was sampled. */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "collect/spool_process.h"
 
 int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot)
@@ -18,7 +19,7 @@ int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot)
 	return sink_stall(p->sink, &stall, p->err);
 }
 
-bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary)
+bool spooled_pc_summary(struct spooled *p, struct pc_summary *ret_summary)
 {
 	enum { PERIOD_MAX = 31 };
 	const struct segment_pc *pc = &p->segment->pc;
@@ -26,7 +27,7 @@ bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *re
 	uint64_t covered = atomic_load(&pc->covered_ns);
 	uint64_t since = atomic_load(&pc->since_ns), first = atomic_load(&pc->first_ns);
 	uint32_t period = atomic_load(&pc->period);
-	uint64_t end = (uint64_t)end_ns;
+	uint64_t end = (uint64_t)clock_steady_ns(); /* now: none began later */
 	char text[160];
 	int len;
 

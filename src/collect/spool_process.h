@@ -161,7 +161,7 @@ int spooled_slots(struct spooled *p, bool last);
 int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
 /* How it went, also as a row of the environment. False: there was no sampling, or what
  * the segment says of it can't be (counted). */
-bool spooled_pc_summary(struct spooled *p, int64_t end_ns, struct pc_summary *ret_summary);
+bool spooled_pc_summary(struct spooled *p, struct pc_summary *ret_summary);
 
 /* spool_quiet.c: a kernel that was recorded; at the end what recording cost, into the
  * environment. NULL, or why it can't be told. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 
 void spooled_complain(struct complaints *told, const struct spooled *p, const char *fmt, ...)
 {
@@ -125,7 +124,7 @@ static void sum_up_sampling(struct complaints *told, struct spooled *p)
 	char full[48] = "", failed[48] = "";
 	struct pc_summary pc;
 
-	if (!spooled_pc_summary(p, clock_steady_ns(), &pc))
+	if (!spooled_pc_summary(p, &pc))
 		return;
 	if (pc.failed && !p->samples_seen)
 		return tell_of_no_sampling(told, p, pc.result);

@@ -1,4 +1,4 @@
-"""Rows "PROGRAM VARIANT MICROSECONDS" of run_parts.sh, in the order they were measured:
+"""Rows "PROGRAM VARIANT MICROSECONDS" of run_parts.sh, "PROGRAM round N" before each round:
 medians, and what each variant added to the plain run of its own round (median, quartiles)."""
 import statistics
 import sys
@@ -7,11 +7,12 @@ rounds = {}
 for line in open(sys.argv[1]):
     program, how, value = line.split()
     rows = rounds.setdefault(program, [])
-    if how == "plain":
+    if how == "round":
         rows.append({})
-    if rows: # else its plain run failed
+    else:
         rows[-1][how] = float(value)
 for program, rows in rounds.items():
+    rows = [row for row in rows if "plain" in row] # else there is nothing to compare with
     print("%s: us, median; added in the same round: median (quartiles), of %d rounds" % (program, len(rows)))
     for how in rows[0] if rows else ():
         values = [row[how] for row in rows if how in row]

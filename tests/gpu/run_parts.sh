@@ -65,6 +65,7 @@ run() { timeout 100 "$sonde" run --no-report -o p.sonde "$@"; }
 (($#)) || set -- "${!commands[@]}"
 while ((SECONDS < limit)); do
 	for program in "$@"; do
+		echo "$program round $SECONDS" >>"$out/run_parts.rows"
 		for how in plain bare torch kernels launches memory sync cards switches python everything; do
 			# shellcheck disable=SC2086
 			value=$(as $how ${commands[$program]} 2>>"$out/run_parts.err" | number)
