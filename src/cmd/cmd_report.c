@@ -160,6 +160,7 @@ static int report_run(const void *arguments, struct err *err)
 		return err_set(err, ERR_USAGE, "--last: %s is not a directory", path);
 	if (!strcmp(path, "-") || (!profile_file_is_database(path) && !access(path, R_OK)))
 		return report_files(args, err);
+	profile_file_tell_newer(path, "report");
 	if (store_open(path, &store, err) < 0)
 		return err->code;
 	return report(store, path, args, err);

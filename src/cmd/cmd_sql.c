@@ -254,6 +254,7 @@ static int sql_run(const void *arguments, struct err *err)
 		buf_printf(&query, "%s%s", i ? " " : "", args->query.at[i]);
 	if (!query.len)
 		buf_text(&query, tables_query);
+	profile_file_tell_newer(args->profile, "sql");
 	code = store_sql(args->profile, query.at, print_row, &printer, err);
 	if (code == ERR_FORMAT && access(args->profile, F_OK) == 0 &&
 	    !profile_file_is_database(args->profile))

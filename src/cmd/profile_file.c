@@ -1,10 +1,12 @@
 #include "cmd/profile_file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/own.h"
 
 /* "Database File Format", sqlite.org/fileformat2.html: the magic is at 0, the
@@ -36,6 +38,26 @@ static bool is_profile(const char *path)
 
 	return profile_file_is_database(path) && read_header(path, header) &&
 	       !memcmp(header + APPLICATION_ID_AT, "SOND", 4);
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+void profile_file_tell_newer(const char *path, const char *command)
+{
+	struct buf part = { 0 };
+	struct stat whole, newer;
+
+	buf_printf(&part, "%s.part", path);
+	if (stat(path, &whole) == 0 && stat(part.at, &newer) == 0 &&
+	    is_before(&whole.st_mtim, &newer.st_mtim))
+		fprintf(stderr,
+			"sonde %s: %s is newer, a recording that has not ended or was killed; "
+			"this is %s, the one before it\n",
+			command, part.at, path);
+	buf_done(&part);
 }
 
 int profile_file_check_output(const char *output, struct err *err)
