@@ -18,4 +18,4 @@ for program, rows in rounds.items():
         values = [row[how] for row in rows if how in row]
         added = [row[how] - row["plain"] for row in rows if how in row]
         low, middle, high = statistics.quantiles(added, n=4) if len(added) > 1 else added * 3
-        print("  %-12s %10.3f   %+9.3f (%+.3f to %+.3f)" % (how, statistics.median(values), middle, low, high))
+        print("  %-28s %9.3f   %+9.3f (%+.3f to %+.3f)" % (how, statistics.median(values), middle, low, high))

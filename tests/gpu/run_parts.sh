@@ -7,7 +7,7 @@
 #   DRY=build/dev tests/gpu/run_parts.sh 1     on puppets: that the script itself works
 #
 # Begins no round after SECONDS (300). PROGRAM: launch, eager, train; else all three. A round of
-# them takes about 25, 70 and 90 s on one H200. Needs nvcc, gcc, python3 with torch.
+# them takes about 40, 110 and 150 s on one H200. Needs nvcc, gcc, python3 with torch.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dry=${DRY:+$(realpath "$DRY")}
@@ -41,6 +41,8 @@ number() {
 	sed -n 's/.* \([0-9.]*\) us each.*/\1/p; s/.*step \([0-9.]*\).*/\1e6/p; s/^launches.*/1/p' | tail -1
 }
 all=cuda,nvtx,memory,sync
+# What CUPTI itself takes for each thing that is asked of it: bare_cupti.c.
+bare="bare_kernel bare_api bare_launch bare_launch,memory bare_launch,sync bare_launch,callback bare_launch,driver_callback"
 none="--no-system --no-threads"
 # shellcheck disable=SC2086
 as() { # variant command...
@@ -48,7 +50,7 @@ as() { # variant command...
 	shift
 	case $how in
 	plain) "$@" ;;
-	bare) CUDA_INJECTION64_PATH=$work/bare.so BARE=api "$@" ;;
+	bare_*) CUDA_INJECTION64_PATH=$work/bare.so BARE=${how#bare_} "$@" ;;
 	torch) [[ $* == *eager* ]] && "${@/none/cuda}" ;;
 	kernels) run -t kernel $none -- "$@" ;;
 	launches) run -t cuda $none -- "$@" ;;
@@ -66,7 +68,7 @@ run() { timeout 100 "$sonde" run --no-report -o p.sonde "$@"; }
 while ((SECONDS < limit)); do
 	for program in "$@"; do
 		echo "$program round $SECONDS" >>"$out/run_parts.rows"
-		for how in plain bare torch kernels launches memory sync cards switches python everything; do
+		for how in plain $bare torch kernels launches memory sync cards switches python everything; do
 			# shellcheck disable=SC2086
 			value=$(as $how ${commands[$program]} 2>>"$out/run_parts.err" | number)
 			[[ $value ]] || continue
