@@ -71,6 +71,11 @@ def cases(plain, sampled, report):
     check(far == 0, "%d of 21 kernels more than 1 %% from the run without PC sampling" % far)
 
 
+def idle_share(path, cause):
+    device = [d for d in load(path)["devices"] if d.get("kernel_count")][0]
+    return sum(idle["ns"] for idle in device["idle"] if idle["cause"] == cause) / device["span_ns"]
+
+
 def train(mode, trace, run):
     a, b = ([d for d in load(path)["devices"] if d.get("kernel_count")][0] for path in (trace, run))
     for key in ("kernel_count", "memcpy_count", "memcpy_bytes", "memset_count"):
@@ -79,7 +84,11 @@ def train(mode, trace, run):
     check(abs(ratio - 1) < 0.02, "kernel time: Kineto %d, run %d, x %.4f" % (a["kernel_sum_ns"], b["kernel_sum_ns"], ratio))
     ids = [sorted({f["id"] for f in load(path)["findings"]} & {"gpu_starved", "launch_bound", "sync_readback", "pageable_copy"})
            for path in (trace, run)]
-    check(ids[0] == ids[1], "findings: Kineto %s, run %s" % tuple(ids))
+    # Two runs of one job: a share near the finding's threshold of 10 % may be on either side.
+    late = [idle_share(path, "host_late") for path in (trace, run)]
+    near = set(ids[0]) ^ set(ids[1]) == {"gpu_starved"} and all(0.05 < share < 0.15 for share in late)
+    check(ids[0] == ids[1] or near, "findings: Kineto %s, run %s; host late %.1f and %.1f %%" %
+          (*ids, 100 * late[0], 100 * late[1]))
     steps = [load(path).get("steps", {}) for path in (trace, run)]
     check(steps[0].get("count") == steps[1].get("count"), "steps: Kineto %s, run %s (%s)" %
           (steps[0].get("count"), steps[1].get("count"), steps[1].get("source")))
