@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 void spooled_complain(struct complaints *told, const struct spooled *p, const char *fmt, ...)
 {
 	struct complaint *complaint = VEC_ADD(&told->lines);
