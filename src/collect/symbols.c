@@ -127,6 +127,16 @@ static void load_base(int file, const Elf64_Ehdr *head, struct module *module)
 	module->base = least == UINT64_MAX ? 0 : least & ~(uint64_t)4095;
 }
 
+static void drop_table(struct module *module)
+{
+	free(module->functions);
+	free(module->names);
+	module->functions = NULL;
+	module->names = NULL;
+	module->count = 0;
+	module->names_bytes = 0;
+}
+
 static void load(int file, struct module *module)
 {
 	Elf64_Ehdr head;
@@ -154,12 +164,7 @@ static void load(int file, struct module *module)
 				free(sections);
 				return;
 			}
-			free(module->functions);
-			free(module->names);
-			module->functions = NULL;
-			module->names = NULL;
-			module->count = 0;
-			module->names_bytes = 0;
+			drop_table(module);
 		}
 	}
 	free(sections);
@@ -214,12 +219,7 @@ static void fill(struct symbols *symbols, struct module *module)
 static void empty(struct symbols *symbols, struct module *module)
 {
 	symbols->kept_bytes -= module->count * sizeof(Elf64_Sym) + module->names_bytes;
-	free(module->functions);
-	free(module->names);
-	module->functions = NULL;
-	module->names = NULL;
-	module->count = 0;
-	module->names_bytes = 0;
+	drop_table(module);
 }
 
 /* NULL: there are too many. */
