@@ -74,6 +74,9 @@ struct stall_list {
 	double share[STALL_GROUP_COUNT];
 };
 
+/* What is told of PC samples holds with 99 % certainty: standard deviations. */
+extern const double STALL_SIGMAS;
+
 struct stall_lead {
 	const char *reason;  /* that most samples name, "not_selected" among them; NULL: too few */
 	double samples, all; /* of it; of all reasons */

@@ -103,10 +103,7 @@ static double read_samples(const struct metric_table *table, double values[REASO
 /* Of fewer samples the spread of a count is not that of the normal distribution on
  * which the next rests. */
 static const double TOP_SAMPLES = 30;
-/* Two counts differ by more than chance with 99 % certainty: z = 2.576 standard
- * deviations of their difference, whose variance is their sum (Poisson), times
- * the number of samples that speak as one. */
-static const double TOP_LEAD_SQUARED = 2.576 * 2.576;
+const double STALL_SIGMAS = 2.576;
 
 void stall_lead_read(const struct metric_table *table, double in_step, struct stall_lead *ret_lead)
 {
@@ -114,6 +111,7 @@ void stall_lead_read(const struct metric_table *table, double in_step, struct st
 	const char *top = NULL;
 	double values[REASON_COUNT], most, next = 0, issued, ready;
 	double all = read_form(table, before, "", true, values);
+	double lead;
 
 	issued = metric_find_value(table, "smsp__pcsamp_warps_issue_stalled_selected");
 	ready = metric_find_value(table, "smsp__pcsamp_warps_issue_stalled_not_selected");
@@ -130,11 +128,14 @@ void stall_lead_read(const struct metric_table *table, double in_step, struct st
 			next = values[i];
 		}
 	}
+	lead = most - next;
 	*ret_lead = (struct stall_lead){
 		.reason = all >= TOP_SAMPLES ? top : NULL,
 		.samples = most,
 		.all = all,
-		.sure = (most - next) * (most - next) >= TOP_LEAD_SQUARED * (most + next) * in_step,
+		/* The variance of the difference of two counts is their sum (Poisson), times the
+		 * number of samples that speak as one. */
+		.sure = lead * lead >= STALL_SIGMAS * STALL_SIGMAS * (most + next) * in_step,
 	};
 }
 

@@ -18,14 +18,12 @@
 
 /* doc/bound.md, step 7: latency binds below this share of issue slots in use. */
 static const double STARVED_ISSUE_SHARE = 0.6;
-/* Standard deviations of a binomial share: 99 %. */
-static const double LEAD = 2.576;
 
 /* What a share that was seen in so many looks may be at most. Wilson's bound (1927): of
  * few looks, or of a share near 0, the plain one would say there is no doubt. */
 static double share_at_most(double share, double looks)
 {
-	double z2 = LEAD * LEAD / looks;
+	double z2 = STALL_SIGMAS * STALL_SIGMAS / looks;
 
 	return (share + z2 / 2 + sqrt(z2 * (share * (1 - share) + z2 / 4))) / (1 + z2);
 }

@@ -202,8 +202,7 @@ static const char *user_name(struct procs *procs, int64_t uid)
 	return name;
 }
 
-/* Field `number` (from 3, as in proc(5)) of what follows the name in stat. */
-static int64_t stat_field(struct str rest, int number)
+int64_t proc_stat_field(struct str rest, int number)
 {
 	int64_t value = 0;
 
@@ -234,11 +233,11 @@ static bool parse_stat(const struct procs *procs, struct str text, struct proc *
 		  (struct str){ open + 1, (size_t)(close - open - 1) });
 	rest = (struct str){ close + 2, (size_t)(text.at + text.len - close - 2) };
 	ret->run_state = rest.at[0];
-	ret->parent = stat_field(rest, 4);
-	ret->start_ticks = stat_field(rest, 22);
-	ret->cpu_ns =
-		ticks_to_ns(procs, stat_field(rest, 14)) + ticks_to_ns(procs, stat_field(rest, 15));
-	pages = stat_field(rest, 24);
+	ret->parent = proc_stat_field(rest, 4);
+	ret->start_ticks = proc_stat_field(rest, 22);
+	ret->cpu_ns = ticks_to_ns(procs, proc_stat_field(rest, 14)) +
+		      ticks_to_ns(procs, proc_stat_field(rest, 15));
+	pages = proc_stat_field(rest, 24);
 	if (pages > 0 && pages < INT64_MAX / procs->page_bytes)
 		ret->rss_bytes = pages * procs->page_bytes;
 	if (procs->boot_utc_ns)

@@ -75,6 +75,10 @@ enum proc_state procs_read(struct procs *procs, int64_t pid, struct proc *ret);
  * returns the count. Only those that this user may look into. */
 size_t procs_with_gpu_open(struct procs *procs, int64_t *ret_pids, size_t room);
 
+/* Field `number` (from 3, as in proc(5)) of what follows the name and a blank in
+ * /proc/PID/stat; 0: it is not there. */
+int64_t proc_stat_field(struct str rest, int number);
+
 /* The text of a /proc/PID/cgroup, v1 or v2. Lines that tell nothing are
  * skipped; of nested containers the innermost counts. */
 void proc_group_parse(struct str text, struct proc_group *ret);

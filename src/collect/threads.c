@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "collect/perf_watch.h"
+#include "collect/proc.h"
 #include "collect/python_thread.h"
 #include "model/thread_state.h"
 
@@ -177,18 +178,6 @@ static struct str name_in(const char *stat, const char **ret_rest)
 	return (struct str){ first + 1, (size_t)(last - first - 1) };
 }
 
-/* Field 22 of it; `rest` begins with field 3. 0: it is not there. */
-static uint64_t start_ticks_in(const char *rest)
-{
-	uint64_t ticks = 0;
-
-	for (int field = 3; rest && field < 22; field++)
-		rest = strchr(rest, ' ') ? strchr(rest, ' ') + 1 : NULL;
-	if (!rest || !str_to_u64((struct str){ rest, strspn(rest, "0123456789") }, &ticks))
-		return 0;
-	return ticks;
-}
-
 /* A process in a pid namespace of its own counts otherwise than we do: its number
  * here can be a stranger's. When it began tells; where that is not known its name, which
  * it may have changed since. */
@@ -204,7 +193,7 @@ static bool is_same(const struct threads *threads, const struct process *process
 		(void)close(file);
 	found = name_in(text, &rest);
 	if (rest && process->start_ticks)
-		return start_ticks_in(rest) == process->start_ticks;
+		return (uint64_t)proc_stat_field(str_of(rest), 22) == process->start_ticks;
 	return rest && (!process->name || str_is(found, name));
 }
 
