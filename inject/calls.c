@@ -20,6 +20,7 @@ static const char *const API_PREFIXES[] = {
 	"cudaStreamSynchronize",
 	"cudaEventSynchronize",
 	"cudaStreamWaitEvent",
+	"cudaEventRecord",
 	"cudaMalloc",
 	"cudaFree",
 	"cudaHostAlloc",
@@ -43,6 +44,7 @@ static const char *const API_PREFIXES[] = {
 	"cuStreamSynchronize",
 	"cuEventSynchronize",
 	"cuStreamWaitEvent",
+	"cuEventRecord",
 	"cuMemAlloc",
 	"cuMemFree",
 	"cuMemHostAlloc",
@@ -109,6 +111,8 @@ static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 
 	if (memory && object_watch(inject, domain, cbid, name)) {
 		/* object_called */
+	} else if (inject->trace >> TRACE_SYNC & 1 && sync_watch(inject, domain, cbid, name)) {
+		/* sync_called */
 	} else if (domain == CUPTI_DOMAIN_RUNTIME) {
 		if (!memory || !obtains_memory(name))
 			return;

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/cupti_abi.h"
 #include "wire/segment.h"
@@ -53,6 +54,8 @@ typedef uint64_t cupti_clock(void);
 	X(0, cuptiActivityConfigureUnifiedMemoryCounter, (void *config, uint32_t count))       \
 	X(0, cuptiGetContextId, (void *context, uint32_t *ret_id))                             \
 	X(0, cuptiGetStreamId, (void *context, void *stream, uint32_t *ret_id))                \
+	X(0, cuptiGetStreamIdEx,                                                               \
+	  (void *context, void *stream, uint8_t per_thread, uint32_t *ret_id))                 \
 	X(0, cuptiGetDeviceId, (void *context, uint32_t *ret_id))                              \
 	X(0, cuptiGetCubinCrc, (struct cupti_crc_params * params))                             \
 	X(0, cuptiPCSamplingEnable, (struct cupti_pc_params * params))                         \
@@ -122,6 +125,7 @@ struct inject {
 	uint32_t pc_period;                    /* 2^n cycles; 0 default */
 	uint64_t pc_hardware_bytes, pc_scratch_bytes;
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
+	uint8_t sync_calls[2][CALLS_MAX];   /* sync.c */
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
 	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
 	struct pc pc;
@@ -173,6 +177,16 @@ void activity_off(struct inject *inject);
  * callbacks for those that obtain memory and for cudaProfilerStart and -Stop. */
 void calls_switch(struct inject *inject, bool enable);
 
+/* Is it this call, "EventCreate", of the driver or the runtime, of whatever version? */
+static inline bool call_is(const char *name, const char *stem)
+{
+	size_t prefix = strncmp(name, "cuda", 4) ? 2 : 4;
+	size_t len = strcspn(name, "_"); /* "_v2", "_ptsz" */
+
+	return len > prefix && strlen(stem) == len - prefix &&
+	       !memcmp(stem, name + prefix, len - prefix);
+}
+
 /* cupti.c [setup]: find and open libcupti, fill inject->cupti. False: reason set. */
 bool cupti_open(struct inject *inject);
 /* [setup] Callbacks: contexts, modules, profiler start and stop. */
@@ -199,6 +213,12 @@ bool object_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 /* In a callback of a CUDA call: it was one of those. */
 bool object_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		   const struct cupti_callback *call);
+
+/* sync.c [setup]: is it a call that waits for the device? Then it wants a callback. */
+bool sync_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name);
+/* [hot] In a callback of a CUDA call: it was one of those. */
+bool sync_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
+		 const struct cupti_callback *call);
 
 /* other.c [setup]: is another profiler or debugger at work here, and by what does it show? */
 bool other_tool_here(char *ret_name, size_t bytes);

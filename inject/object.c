@@ -9,11 +9,8 @@
  */
 #include "inject/inject.h"
 
-#include <string.h>
-
-/* The name without "cuda" or "cu" in front and versions behind. Where the handle
- * is: the first or second parameter, all of which are pointers; of calls that
- * make, a pointer to it. */
+/* The name as call_is() takes it. Where the handle is: the first or second parameter, all of which
+ * are pointers; of calls that make, a pointer to it. */
 struct object_call {
 	const char *name;
 	enum object_kind kind;
@@ -41,12 +38,8 @@ enum { CALL_COUNT = sizeof(CALLS) / sizeof(CALLS[0]) };
 /* Place in CALLS + 1; 0: another call. */
 static uint8_t call_named(const char *name)
 {
-	size_t prefix = strncmp(name, "cuda", 4) ? 2 : 4;
-	size_t len = strcspn(name, "_");
-
-	for (uint8_t i = 0; i < CALL_COUNT && len > prefix; i++) {
-		if (strlen(CALLS[i].name) == len - prefix &&
-		    !memcmp(CALLS[i].name, name + prefix, len - prefix))
+	for (uint8_t i = 0; i < CALL_COUNT; i++) {
+		if (call_is(name, CALLS[i].name))
 			return i + 1;
 	}
 	return 0;

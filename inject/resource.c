@@ -103,7 +103,8 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 	const struct cupti_resource *resource = data;
 
 	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {
-		if (object_called(inject, segment, domain, cbid, data))
+		if (sync_called(inject, segment, domain, cbid, data) ||
+		    object_called(inject, segment, domain, cbid, data))
 			return;
 	}
 	if (domain == CUPTI_DOMAIN_RUNTIME) {

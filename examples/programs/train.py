@@ -104,4 +104,4 @@ else:
     steps(mark)
     torch.cuda.synchronize()
     wall = time.perf_counter() - start
-    print("wall %.4f step %.4f" % (wall, statistics.median(b - a for a, b in zip(times, times[1:]))))
+    print("wall %.4f step %.6f" % (wall, statistics.median(b - a for a, b in zip(times, times[1:]))))

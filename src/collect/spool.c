@@ -142,6 +142,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	VEC_DONE(&p->grids);
 	VEC_DONE(&p->objects);
 	VEC_DONE(&p->gates);
+	VEC_DONE(&p->early_waits);
 	VEC_DONE(&p->pushed);
 	VEC_DONE(&p->started);
 	free(p);
@@ -500,6 +501,8 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 	struct spooled *p = spool->live[index];
 	int ret = take_process(spool, p, sink, false, err);
 
+	if (ret >= 0)
+		ret = spooled_early_waits(p, true);
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	spooled_complain(&spool->complaints, p,

@@ -51,6 +51,13 @@ struct context_grids {
 	VEC(struct grid_run) runs; /* in order, apart */
 };
 
+/* A wait before the record of its device: spool_sync.c. */
+struct early_wait {
+	int64_t start_ns, end_ns;
+	enum sync_kind kind;
+	uint32_t correlation, context, stream, device;
+};
+
 /* When PC samples were taken, and of how many contexts: spool_pc.c. */
 struct pc_summary {
 	int64_t covered_ns, span_ns;
@@ -86,6 +93,7 @@ struct spooled {
 	struct map rows;    /* device as the process counts -> session device */
 	bool gated;         /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
+	VEC(struct early_wait) early_waits;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
 	struct map handles;             /* handle and kind -> place in objects + 1; 0: gone */
@@ -172,6 +180,9 @@ const char *spooled_quiet_summary(struct spooled *p);
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_object_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_context_gone(struct spooled *p, const struct segment_slot *slot);
+/* spool_sync.c: what a call waited for; those of before the device's record. */
+int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot);
+int spooled_early_waits(struct spooled *p, bool last);
 /* Ranges that never ended, at the end of the process. */
 int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 

@@ -246,28 +246,6 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 	return sink_call(p->sink, &call, p->err);
 }
 
-static int take_sync(struct spooled *p, const uint8_t *at, uint32_t bytes)
-{
-	static const char *const names[] = { "Synchronisation", "Event Sync", "Stream Wait Event",
-					     "Stream Sync", "Context Sync" };
-	struct call call = { .kind = CALL_SYNC };
-	uint64_t *device;
-
-	TAKE(cupti_sync, sync);
-	if (!times_good(p, sync.start, sync.end))
-		return 0;
-	call.name = intern_text(p->sink->session->strings, names[sync.type < 5 ? sync.type : 0]);
-	call.start_ns = spooled_time(p, sync.start);
-	call.end_ns = spooled_time(p, sync.end);
-	device = map_find(&p->devices, sync.context);
-	if (!device || sync.stream == UINT32_MAX) /* of a context: no stream of ours */
-		call.lane = spooled_other(p, "synchronisation");
-	else
-		call.lane = spooled_stream(p, (uint32_t)*device, sync.context, sync.stream);
-	call.correlation = sync.correlation;
-	return sink_call(p->sink, &call, p->err);
-}
-
 /* CUpti_ActivityOverheadKind: a bit each. */
 static const char *overhead_name(uint32_t kind)
 {
@@ -406,8 +384,6 @@ static int take(struct spooled *p, uint32_t kind, const uint8_t *at, uint32_t by
 		return take_memset(p, at, bytes);
 	case CUPTI_KIND_GRAPH_TRACE:
 		return take_graph(p, at, bytes);
-	case CUPTI_KIND_SYNCHRONIZATION:
-		return take_sync(p, at, bytes);
 	case CUPTI_KIND_OVERHEAD:
 		return take_overhead(p, at, bytes);
 	case CUPTI_KIND_JIT:

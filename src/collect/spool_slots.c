@@ -262,6 +262,8 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return 0;
 	case SLOT_OS:
 		return os_call(p, slot);
+	case SLOT_SYNC:
+		return spooled_sync_slot(p, slot);
 	case SLOT_PC:
 		return spooled_pc_sample(p, slot);
 	default:
@@ -319,7 +321,7 @@ int spooled_slots(struct spooled *p, bool last)
 		p->tail++;
 		atomic_store_explicit(&p->segment->ring_tail, p->tail, memory_order_release);
 	}
-	return ret;
+	return ret < 0 ? ret : spooled_early_waits(p, last);
 }
 
 int spooled_close_ranges(struct spooled *p, int64_t end_ns)

@@ -24,9 +24,7 @@ enum cupti_kind {
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_MEMCPY2 = 22, /* peer to peer */
 	CUPTI_KIND_UNIFIED_MEMORY = 25,
-	CUPTI_KIND_CUDA_EVENT = 36,
 	CUPTI_KIND_STREAM = 37,
-	CUPTI_KIND_SYNCHRONIZATION = 38,
 	CUPTI_KIND_EXTERNAL_CORRELATION = 39,
 	CUPTI_KIND_MEMORY2 = 49,
 	CUPTI_KIND_MEMORY_POOL = 50,
@@ -104,12 +102,6 @@ struct CUPTI_RECORD cupti_api {
 	uint64_t start, end;
 	uint32_t process, thread;
 	uint32_t correlation, result;
-};
-
-struct CUPTI_RECORD cupti_sync {
-	uint32_t kind, type;
-	uint64_t start, end;
-	uint32_t correlation, context, stream, event;
 };
 
 struct CUPTI_RECORD cupti_overhead {

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 7,
+	SEGMENT_VERSION = 8,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -76,7 +76,7 @@ enum segment_reason {
 	X(TRACE_NVTX, "nvtx")                                                                  \
 	X(TRACE_TORCH_OPS, "torch-ops")                                                        \
 	X(TRACE_MEMORY, "memory")   /* allocations, pools */                                   \
-	X(TRACE_SYNC, "sync")       /* synchronisation records, CUDA events */                 \
+	X(TRACE_SYNC, "sync")       /* what synchronising calls wait for */                    \
 	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */              \
 	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */       \
 	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */              \
@@ -139,6 +139,9 @@ struct segment_text {
 /* What a program makes and has to destroy itself. */
 enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS };
 
+/* What a synchronising call waits for. */
+enum sync_kind { SYNC_EVENT, SYNC_STREAM_WAIT, SYNC_STREAM, SYNC_CONTEXT, SYNC_KINDS };
+
 /* What a slot of the ring says. */
 enum slot_kind {
 	SLOT_NONE,
@@ -164,6 +167,8 @@ enum slot_kind {
 			0 destroyed; a = call stack of its making */
 	SLOT_CONTEXT_GONE, /* value = context, with all that was made in it */
 	SLOT_OS,           /* call of the system: value = start, time_ns is its end; a = name */
+	SLOT_SYNC,         /* synchronising call: value = start, time_ns is its end; a = enum
+			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device */
 };
 
 struct segment_slot {

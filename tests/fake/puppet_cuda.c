@@ -188,18 +188,10 @@ int cuCtxDestroy_v2(void *context)
 	return 0;
 }
 
-static void synchronise(const struct puppet_call *call)
-{
-	struct puppet_event event = puppet_event_of(call, PUPPET_SYNC);
-
-	puppet_tell(&event);
-}
-
 int cuCtxSynchronize(void)
 {
 	DRIVER(17);
 
-	synchronise(&call);
 	return puppet_end(&call, 0);
 }
 
@@ -302,7 +294,6 @@ int cudaDeviceSynchronize(void)
 {
 	struct puppet_call call = puppet_begin(2, 165, NULL);
 
-	synchronise(&call);
 	return puppet_end(&call, 0);
 }
 
@@ -418,10 +409,9 @@ int cuStreamDestroy_v2(void *at)
 
 int cuStreamSynchronize(void *stream)
 {
-	DRIVER(124);
+	const void *params[] = { stream };
+	struct puppet_call call = puppet_begin(1, 124, params);
 
-	(void)stream;
-	synchronise(&call);
 	return puppet_end(&call, 0);
 }
 

@@ -76,8 +76,6 @@ static size_t bytes_of(uint32_t kind)
 		return old ? 88 : 96;
 	case CUPTI_KIND_MEMSET:
 		return 88;
-	case CUPTI_KIND_SYNCHRONIZATION:
-		return old ? 40 : 56;
 	case CUPTI_KIND_MEMORY2:
 		return old ? 120 : 128;
 	case CUPTI_KIND_DEVICE:
@@ -327,19 +325,6 @@ static void put_memory(const struct puppet_event *event)
 		append(record.kind, &record, sizeof(record), event->thread);
 }
 
-static void put_sync(const struct puppet_event *event)
-{
-	struct cupti_sync record = { .kind = CUPTI_KIND_SYNCHRONIZATION, .type = 4 };
-
-	record.start = stamp(event->start);
-	record.end = stamp(event->end);
-	record.context = event->context_id;
-	record.stream = UINT32_MAX;
-	record.correlation = event->correlation;
-	if (enabled(record.kind))
-		append(record.kind, &record, sizeof(record), event->thread);
-}
-
 static void put_device(const struct puppet_event *event)
 {
 	struct cupti_context context = { .kind = CUPTI_KIND_CONTEXT };
@@ -384,11 +369,11 @@ static void put_resource(const struct puppet_event *event)
 static void listen(const struct puppet_event *event)
 {
 	static void (*const put[])(const struct puppet_event *) = {
-		[PUPPET_API] = put_api,          [PUPPET_KERNEL] = put_kernel,
-		[PUPPET_COPY] = put_copy,        [PUPPET_SET] = put_set,
-		[PUPPET_MEMORY] = put_memory,    [PUPPET_SYNC] = put_sync,
-		[PUPPET_CONTEXT] = put_resource, [PUPPET_STREAM] = put_resource,
-		[PUPPET_MODULE] = put_resource,  [PUPPET_GRAPH] = put_graph,
+		[PUPPET_API] = put_api,         [PUPPET_KERNEL] = put_kernel,
+		[PUPPET_COPY] = put_copy,       [PUPPET_SET] = put_set,
+		[PUPPET_MEMORY] = put_memory,   [PUPPET_CONTEXT] = put_resource,
+		[PUPPET_STREAM] = put_resource, [PUPPET_MODULE] = put_resource,
+		[PUPPET_GRAPH] = put_graph,
 	};
 
 	put[event->what](event);
@@ -620,6 +605,13 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
 uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
 {
 	return cuptiGetContextId(stream, ret_id) || !context;
+}
+
+uint32_t cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *ret_id)
+{
+	static uint32_t defaults[] = { 7, 8 };
+
+	return cuptiGetStreamId(context, stream ? stream : &defaults[per_thread], ret_id);
 }
 
 uint32_t cuptiGetDeviceId(void *context, uint32_t *ret_id)

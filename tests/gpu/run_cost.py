@@ -59,7 +59,7 @@ table("launch.cu, 200,000 launches, us each: median (least), added", "plain",
       (("plain", "plain"), ("bare CUPTI consumer, kernels", "bare"), ("bare CUPTI consumer, kernels + runtime", "bare_api"),
        ("sonde run -t kernel, no host side", "kernel"), ("sonde run -t cuda, no host side", "cuda"), ("sonde run", "all"),
        ("sonde run --pc-sampling on", "pc"), ("nsys --trace=cuda", "nsys_cuda")))
-table("eager torch loop, five times 50,000 operators, us each", "t_plain",
+table("eager torch loop, 25 times 10,000 operators, us each", "t_plain",
       (("plain", "t_plain"), ("sonde run", "t_sonde"), ("sonde run --pc-sampling on", "t_pc"),
        ("torch.profiler(CUDA)", "t_torch")))
 added("kernels alone", "kernel", "plain", "bare", "bare consumer", 1.25)
@@ -67,6 +67,7 @@ added("kernels and launches", "cuda", "plain", "nsys_cuda", "nsys", 1.0)
 added("everything", "all", "plain", "nsys_cuda", "nsys", None)
 added("eager torch loop", "t_sonde", "t_plain", "t_torch", "torch.profiler", 0.5)
 percent("train.py fast, s a step, % added", "s_sonde", "s_plain", 5)
+percent("  by a bare consumer of kernels and launches", "s_bare", "s_plain", None)
 percent("cases.cu 20, ms, % added", "c_off", "c_plain", None)
 percent("cases.cu 20 with PC sampling, ms, % added", "c_on", "c_off", None)
 lacking = sum(n < 200000 for n in numbers("count"))

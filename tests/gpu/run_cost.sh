@@ -4,7 +4,7 @@
 # alternate; medians; launch.cu runs twice a round. A figure counts only if
 # the profile holds every launch.
 #
-#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes about 85 s
+#   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS]     5; a round takes about 95 s
 #
 # ./bench overhead calls it. FIGURES: where the figures go as JSON. Status 1 if one is
 # missed.
@@ -26,6 +26,10 @@ gcc -O2 -fPIC -shared -I"$cuda/include" -I"$cuda/extras/CUPTI/include" -o "$work
 	"$here/bare_cupti.c" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
 	-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 1
 cd "$work"
+# One CPU of each core; the thread of the torch loop has one for itself.
+read -r CORE others < <(python3 "$here/quiet_core.py")
+export CORE
+taskset -pc "$others" $$ >/dev/null
 
 us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
 step() { sed -n 's/.*step \([0-9.]*\).*/\1/p'; }
@@ -59,8 +63,11 @@ for ((i = 0; i < rounds; i++)); do
 	run -- python3 "$here/eager.py" none | us >>t_sonde
 	run --pc-sampling on -- python3 "$here/eager.py" none | us >>t_pc
 	python3 "$here/eager.py" cuda 2>/dev/null | us >>t_torch
-	python3 "$programs/train.py" fast --profiler none --steps 60 2>/dev/null | step >>s_plain
-	run -- python3 "$programs/train.py" fast --profiler none --steps 60 | step >>s_sonde
+	train="python3 $programs/train.py fast --profiler none --steps 150"
+	$train 2>/dev/null | step >>s_plain
+	CUDA_INJECTION64_PATH=$work/bare.so BARE=launch $train 2>/dev/null | step >>s_bare
+	# shellcheck disable=SC2086
+	run -- $train | step >>s_sonde
 	a=$(date +%s%N); ./cases 20 >/dev/null; b=$(date +%s%N); run --pc-sampling off -- ./cases 20 >/dev/null; c=$(date +%s%N)
 	run --pc-sampling on -- ./cases 20 >/dev/null; d=$(date +%s%N)
 	echo $(((b - a) / 1000000)) >>c_plain

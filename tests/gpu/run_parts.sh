@@ -7,7 +7,9 @@
 #   DRY=build/dev tests/gpu/run_parts.sh 1     on puppets: that the script itself works
 #
 # Begins no round after SECONDS (300). PROGRAM: launch, eager, train; else all three. A round of
-# them takes about 40, 110 and 150 s on one H200. Needs nvcc, gcc, python3 with torch.
+# them takes about 40, 110 and 150 s on one H200. ROWS: variants, if not all. IN_PROCESS:
+# seconds for what CUPTI takes of the eager loop within one process (eager_bare.py), first.
+# Needs nvcc, gcc, python3 with torch.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dry=${DRY:+$(realpath "$DRY")}
@@ -21,9 +23,12 @@ out=${OUT:-$work}
 declare -A commands=(
 	[launch]="./launch 200000"
 	[eager]="python3 $here/eager.py none"
-	[train]="python3 $programs/train.py fast --profiler none --steps 60"
+	[train]="python3 $programs/train.py fast --profiler none --steps 150"
 )
 cd "$work"
+read -r CORE others < <(python3 "$here/quiet_core.py")
+export CORE
+taskset -pc "$others" $$ >/dev/null
 if [[ $dry ]]; then
 	export LD_LIBRARY_PATH=$dry/tests/inject
 	commands=([launch]="$dry/tests/inject/host many")
@@ -42,7 +47,7 @@ number() {
 }
 all=cuda,nvtx,memory,sync
 # What CUPTI itself takes for each thing that is asked of it: bare_cupti.c.
-bare="bare_kernel bare_api bare_launch bare_launch,memory bare_launch,sync bare_launch,callback bare_launch,driver_callback"
+bare="bare_kernel bare_api bare_launch bare_launch,memory bare_launch,wait bare_launch,event bare_launch,callback bare_launch,driver_callback"
 none="--no-system --no-threads"
 # shellcheck disable=SC2086
 as() { # variant command...
@@ -64,11 +69,14 @@ as() { # variant command...
 }
 run() { timeout 100 "$sonde" run --no-report -o p.sonde "$@"; }
 
+if [[ ${IN_PROCESS:-} && ! $dry ]]; then
+	python3 "$here/eager_bare.py" "$work/bare.so" "$IN_PROCESS" | tee "$out/eager_bare.txt"
+fi
 (($#)) || set -- "${!commands[@]}"
 while ((SECONDS < limit)); do
 	for program in "$@"; do
 		echo "$program round $SECONDS" >>"$out/run_parts.rows"
-		for how in plain $bare torch kernels launches memory sync cards switches python everything; do
+		for how in ${ROWS:-plain $bare torch kernels launches memory sync cards switches python everything}; do
 			# shellcheck disable=SC2086
 			value=$(as $how ${commands[$program]} 2>>"$out/run_parts.err" | number)
 			[[ $value ]] || continue

@@ -158,6 +158,10 @@ def contents():
         expect(at.number("select count(*) from driver where name like 'cuPuppet%'") == 0, "calls of no interest")
         expect(at.number("select count(*) from range where name='step'") == 10, "ranges")
         expect(at.number("select count(*) from kernel k join runtime r using(correlation)") == 10, "correlated")
+        expect(at.number("select count(*) from sync where name='Context Sync'") == 10, "waits for all")
+        expect(at.number("select count(*) from sync s join driver d using(correlation) where s.name='Stream Sync' "
+                         "and d.name='cuStreamSynchronize' and s.start_ns >= d.start_ns and s.stream="
+                         "(select stream from kernel where name='plain_name' limit 1)") == 10, "waits for a stream")
         expect(at.lost() == 0, "lost")
         expect(at.number("select count(*) from range r join kernel k on k.start_ns >= r.start_ns and "
                          "k.start_ns <= r.end_ns") >= 10, "one clock")
@@ -172,7 +176,7 @@ def api_all():
         at.sonde(host("work"), "--cuda-api", "all", "--trace", "cuda")
         expect(at.number("select count(*) from driver where name='cuCtxSynchronize'") == 0, "not called")
         expect(at.number("select count(*) from range") == 0, "NVTX was not asked for")
-        expect(at.number("select count(*) from driver") == 10 * 4 + 5, "all driver calls but cuInit")
+        expect(at.number("select count(*) from driver") == 10 * 5 + 5, "all driver calls but cuInit")
     finally:
         at.close()
 

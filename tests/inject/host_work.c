@@ -42,6 +42,7 @@ int host_work(void)
 		(void)cudaLaunchKernel("_Z5scalePffi");
 		(void)cuMemsetD8_v2(address, 0, 4096);
 		(void)cuMemcpyDtoH_v2(there, address, 1024);
+		(void)cuStreamSynchronize(stream);
 		(void)cudaDeviceSynchronize();
 		range_pop();
 	}

@@ -86,14 +86,6 @@ SAME_FIELD(struct cupti_api, thread, CUpti_ActivityAPI, threadId);
 SAME_FIELD(struct cupti_api, correlation, CUpti_ActivityAPI, correlationId);
 SAME_FIELD(struct cupti_api, result, CUpti_ActivityAPI, returnValue);
 
-BEGINS(struct cupti_sync, CUpti_ActivitySynchronization);
-SAME_FIELD(struct cupti_sync, type, CUpti_ActivitySynchronization, type);
-SAME_FIELD(struct cupti_sync, start, CUpti_ActivitySynchronization, start);
-SAME_FIELD(struct cupti_sync, correlation, CUpti_ActivitySynchronization, correlationId);
-SAME_FIELD(struct cupti_sync, context, CUpti_ActivitySynchronization, contextId);
-SAME_FIELD(struct cupti_sync, stream, CUpti_ActivitySynchronization, streamId);
-SAME_FIELD(struct cupti_sync, event, CUpti_ActivitySynchronization, cudaEventId);
-
 BEGINS(struct cupti_overhead, CUpti_ActivityOverhead2);
 SAME_FIELD(struct cupti_overhead, overhead, CUpti_ActivityOverhead2, overheadKind);
 SAME_FIELD(struct cupti_overhead, object_kind, CUpti_ActivityOverhead2, objectKind);
@@ -200,9 +192,7 @@ Test(cupti_abi, numbers_are_those_of_the_real_header)
 	NUMBER(CUPTI_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
 	NUMBER(CUPTI_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
 	NUMBER(CUPTI_KIND_UNIFIED_MEMORY, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
-	NUMBER(CUPTI_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
 	NUMBER(CUPTI_KIND_STREAM, CUPTI_ACTIVITY_KIND_STREAM);
-	NUMBER(CUPTI_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
 	NUMBER(CUPTI_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
 	NUMBER(CUPTI_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
 	NUMBER(CUPTI_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);

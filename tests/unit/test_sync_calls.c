@@ -1,0 +1,126 @@
+/* test_sync_calls.c - in the program: what a call waits for is told once, with its times. */
+#include <criterion/criterion.h>
+
+#include "inject/inject.h"
+
+enum { IN_STREAM = 1, OF_DEVICE = 2, PER_THREAD = 3, EVENT = 4 };
+
+static struct inject inject;
+static struct segment segment;
+static struct segment_slot slot;
+static unsigned int slots;
+static uint64_t now_ns = 100;
+
+struct segment_slot *slot_take(struct segment *of)
+{
+	(void)of;
+	return &slot;
+}
+
+void slot_commit(struct segment_slot *of, enum slot_kind kind)
+{
+	(void)of;
+	cr_assert_eq(kind, SLOT_SYNC);
+	slots++;
+}
+
+uint64_t inject_now(void)
+{
+	return now_ns++;
+}
+
+static uint32_t id_of(void *context, void *stream, uint8_t per_thread, uint32_t *ret_id)
+{
+	if ((uintptr_t)stream == 0xbad)
+		return 1;
+	*ret_id = stream ? (uint32_t)(uintptr_t)stream : per_thread ? 8 : 7;
+	return !context;
+}
+
+static void call_of(uint32_t domain, uint32_t cbid, uint32_t site, uintptr_t parameter,
+		    uint32_t result)
+{
+	struct cupti_callback callback = { .site = site,
+					   .params = &parameter,
+					   .result = &result,
+					   .context = &inject,
+					   .context_id = 3,
+					   .correlation = domain };
+
+	cr_assert(sync_called(&inject, &segment, domain, cbid, &callback));
+}
+
+static void both(uint32_t domain, uint32_t cbid, uintptr_t parameter, uint32_t result)
+{
+	call_of(domain, cbid, CUPTI_SITE_ENTER, parameter, 0);
+	call_of(domain, cbid, CUPTI_SITE_EXIT, parameter, result);
+}
+
+static void watch(void)
+{
+	static const uint32_t domains[] = { CUPTI_DOMAIN_DRIVER, CUPTI_DOMAIN_RUNTIME };
+
+	atomic_store(&inject.active, true);
+	inject.cupti.cuptiGetStreamIdEx = id_of;
+	for (size_t i = 0; i < 2; i++) {
+		cr_assert(sync_watch(&inject, domains[i], IN_STREAM, "cuStreamSynchronize"));
+		cr_assert(sync_watch(&inject, domains[i], OF_DEVICE,
+				     i ? "cudaDeviceSynchronize_v3020" : "cuCtxSynchronize_v2"));
+		cr_assert(sync_watch(&inject, domains[i], PER_THREAD,
+				     "cudaStreamSynchronize_ptsz_v7000"));
+		cr_assert(sync_watch(&inject, domains[i], EVENT, "cuEventSynchronize"));
+		cr_assert_not(sync_watch(&inject, domains[i], 9, "cuEventRecord"));
+	}
+}
+
+Test(sync_calls, the_outer_call_counts)
+{
+	watch();
+	call_of(CUPTI_DOMAIN_RUNTIME, IN_STREAM, CUPTI_SITE_ENTER, 0x11, 0);
+	both(CUPTI_DOMAIN_DRIVER, IN_STREAM, 0x11, 0);
+	cr_assert_eq(slots, 0);
+	call_of(CUPTI_DOMAIN_RUNTIME, IN_STREAM, CUPTI_SITE_EXIT, 0x11, 0);
+	cr_assert_eq(slots, 1);
+	cr_assert_eq(slot.value, 100, "its begin");
+	cr_assert_eq(slot.a, SYNC_STREAM);
+	cr_assert_eq(slot.b, CUPTI_DOMAIN_RUNTIME, "its correlation");
+	cr_assert_eq(slot.x[0], 3);
+	cr_assert_eq(slot.x[1], 0x11);
+	both(CUPTI_DOMAIN_DRIVER, OF_DEVICE, 0, 0);
+	cr_assert_eq(slots, 2, "the driver's own");
+	cr_assert_eq(slot.a, SYNC_CONTEXT);
+	cr_assert_eq(slot.x[1], UINT32_MAX);
+}
+
+Test(sync_calls, the_default_stream_is_one_of_two)
+{
+	static const struct {
+		uint32_t cbid, handle, id;
+	} cases[] = { { IN_STREAM, 0, 7 },
+		      { IN_STREAM, 1, 7 },
+		      { IN_STREAM, 2, 8 },
+		      { PER_THREAD, 0, 8 },
+		      { PER_THREAD, 1, 7 },
+		      { PER_THREAD, 0x20, 0x20 },
+		      { IN_STREAM, 0xbad, UINT32_MAX } };
+
+	watch();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		both(CUPTI_DOMAIN_RUNTIME, cases[i].cbid, cases[i].handle, 0);
+		cr_assert_eq(slot.x[1], cases[i].id, "case %zu: %u", i, slot.x[1]);
+	}
+}
+
+Test(sync_calls, what_failed_or_is_not_recorded_is_not_told)
+{
+	watch();
+	both(CUPTI_DOMAIN_RUNTIME, IN_STREAM, 0xdead, 400);
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
+	atomic_store(&inject.active, false);
+	both(CUPTI_DOMAIN_RUNTIME, EVENT, 0, 0);
+	cr_assert_eq(slots, 0);
+	atomic_store(&inject.active, true);
+	both(CUPTI_DOMAIN_RUNTIME, EVENT, 0, 0);
+	cr_assert_eq(slots, 1);
+	cr_assert_not(sync_called(&inject, &segment, CUPTI_DOMAIN_RUNTIME, 9, NULL));
+}
