@@ -93,9 +93,12 @@ struct idle_fact {
 	board;                           /* faults and changes of the clock in the longest gap, in
 					    facts' arena */
 	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
-	const char *thread_state;        /* of the session: what the launching thread was at in most
-					    looks that fell into it, "waiting" for several ways of
-					    it; NULL: too few looks, or none stands out */
+	/* Of dependency: those from a short kernel (SMALL_KERNEL_NS) to the next of its
+	 * stream, which was queued by then and came at once. */
+	int64_t turnaround_ns, turnaround_count;
+	const char *thread_state; /* of the session: what the launching thread was at in most
+				     looks that fell into it, "waiting" for several ways of
+				     it; NULL: too few looks, or none stands out */
 	int64_t thread_looks, thread_state_looks; /* in all; of them in that state */
 	int64_t thread_ns, thread_state_ns;       /* instead of looks, where context switches were
 						     recorded: known time in all; of it in that

@@ -38,6 +38,10 @@ static const int64_t CADENCE_MOST_NS = 1000000;
  * is the price of the wait. Waking up takes 10 to 50 us, a launch 5 to 10. */
 static const int64_t SYNC_RECOVERY_NS = 200000;
 
+/* From one kernel to the next of its stream, where that is queued already, a device takes
+ * 1 to 5 us with a profiler attached (doc/analysis.md). */
+static const int64_t TURNAROUND_NS = 10000;
+
 /* Names kept for each cause. */
 enum { DURING_LIMIT = 32 };
 
@@ -277,10 +281,23 @@ static void cause_tell(struct idle_fact *idle, int64_t ns, int64_t from, bool up
 	}
 }
 
+/* A queued kernel that came at once after a short one of its stream: ops of a segment
+ * are of one stream and kind. */
+static bool is_turnaround(const struct timeline *timeline, int64_t ns, uint32_t last, uint32_t op)
+{
+	const struct tl_segment *segment;
+
+	if (!ns || ns > TURNAROUND_NS || op_ns(&timeline->ops, last) >= SMALL_KERNEL_NS)
+		return false;
+	segment = op_segment(timeline, op);
+	return segment->kind == STORE_kernel && last - segment->first < segment->count;
+}
+
 /* A gap is the launch's where that is the most of it: the first launch after
  * something else took its time is late, too, but not slow. */
-static void gap_tell(struct idler *idler, int64_t from, uint32_t op)
+static void gap_tell(struct idler *idler, int64_t from, uint32_t last, uint32_t op)
 {
+	int64_t queued_ns = idler->gap_ns[IDLE_DEPENDENCY];
 	const struct timeline *timeline = idler->timeline;
 	bool upload = timeline->ops.copies.count && is_upload(timeline, op);
 	int64_t launch_ns = idler->gap_ns[IDLE_LAUNCH_RATE];
@@ -293,11 +310,16 @@ static void gap_tell(struct idler *idler, int64_t from, uint32_t op)
 		cause_tell(&idler->out[cause], ns, from, upload);
 		is_launch &= ns <= launch_ns;
 	}
+	if (is_turnaround(timeline, queued_ns, last, op)) {
+		idler->out[IDLE_DEPENDENCY].turnaround_ns += queued_ns;
+		idler->out[IDLE_DEPENDENCY].turnaround_count++;
+	}
 	if (is_launch && op_segment(timeline, op)->kind == STORE_kernel)
 		idler->launch_ns[timeline->ops.key[op]] += launch_ns;
 }
 
-static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
+/* From the end of `last` to the start of `op`. */
+static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t last, uint32_t op)
 {
 	uint32_t call = idler->timeline->ops.call[op];
 
@@ -308,7 +330,7 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t op)
 		     to - from - pauses_within(&idler->device->pauses, from, to));
 	else
 		launched_gap(idler, from, to, call);
-	gap_tell(idler, from, op);
+	gap_tell(idler, from, last, op);
 }
 
 static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)
@@ -344,7 +366,7 @@ static void device_gaps(struct idler *idler)
 			struct tl_readback *readback =
 				timeline->readbacks.count ? readback_of(timeline, last) : NULL;
 
-			gap(idler, last_end, start, op);
+			gap(idler, last_end, start, last, op);
 			/* What the host did elsewhere is not the read-back's. */
 			if (readback)
 				readback->idle_ns =

@@ -191,6 +191,10 @@ static void put_idle(const struct facts *facts, const struct idle_fact *all, str
 			json_i64(json, "upload_ns", idle->upload_ns);
 			json_i64(json, "upload_count", idle->upload_count);
 		}
+		if (idle->turnaround_count) {
+			json_i64(json, "turnaround_ns", idle->turnaround_ns);
+			json_i64(json, "turnaround_count", idle->turnaround_count);
+		}
 		if (idle->board.count) {
 			json_array(json, "board");
 			for (size_t j = 0; j < idle->board.count; j++)

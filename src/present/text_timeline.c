@@ -155,6 +155,18 @@ static void print_during(struct page *page, const struct facts *facts, const str
 	}
 }
 
+/* "              5.58 ms of it from a short kernel to the next, queued by then". */
+static void print_turnaround(struct page *page, const struct idle_fact *idle)
+{
+	struct unit_text ns;
+
+	if (idle->turnaround_ns && idle->turnaround_ns * 20 >= idle->ns)
+		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM,
+			  page_printf(page,
+				      _("%s of it from a short kernel to the next, queued by then"),
+				      units_ns(&ns, idle->turnaround_ns)));
+}
+
 enum seen_as { SEEN_TEXT, SEEN_NAME };
 
 /* "              in Python: collate data.py:41, in 41 of 50 looks": the name gives way, so
@@ -255,6 +267,7 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 		page_blank(page);
 		if (idle) {
 			print_during(page, facts, idle);
+			print_turnaround(page, idle);
 			print_thread(page, facts, idle);
 		}
 	}

@@ -9,6 +9,8 @@ static const double LAUNCH_BOUND_SHARE = 0.10;
 /* From here on it is worth a note: a part of each step that launches many small
  * kernels hides in the share of the whole. */
 static const double LAUNCH_NOTE_SHARE = 0.03;
+/* With what the device itself takes from one short kernel to the next. */
+static const double SHORT_NOTE_SHARE = 0.02;
 static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 
 /* Fewer launches have no rate. */
@@ -22,6 +24,8 @@ static void evidence(const struct facts *facts, struct findings *findings,
 
 	finding_evidence(finding, "idle.launch_rate", (double)judged->idle[IDLE_LAUNCH_RATE].ns,
 			 "ns", where);
+	finding_evidence(finding, "idle.turnaround",
+			 (double)judged->idle[IDLE_DEPENDENCY].turnaround_ns, "ns", where);
 	finding_evidence(finding, "kernel_count", (double)judged->kernel_count, "count", where);
 	finding_evidence(finding, "kernel_p50_ns", (double)device->kernel_p50_ns, "ns", where);
 	finding_evidence(finding, "launch_gap_p50_ns", (double)device->launch_gap_p50_ns, "ns",
@@ -43,31 +47,59 @@ static void advice(struct finding *finding)
 				"kernel GROUP BY name ORDER BY 2 DESC LIMIT 20\""));
 }
 
+/* Lost between short kernels, whether the next was queued or not. */
+static int64_t between_ns(const struct judged *judged)
+{
+	return judged->idle[IDLE_LAUNCH_RATE].ns + judged->idle[IDLE_DEPENDENCY].turnaround_ns;
+}
+
+static const char *claim(const struct facts *facts, struct findings *findings,
+			 const struct device_fact *device, const struct judged *judged,
+			 double share)
+{
+	const struct idle_fact *rate = &judged->idle[IDLE_LAUNCH_RATE];
+	const char *where = tell_device(facts, findings, device->device);
+	struct unit_text ns, percent, median, gap, count, lost, turn;
+
+	if (share >= LAUNCH_NOTE_SHARE)
+		return finding_text(
+			findings,
+			_("%s ran dry between launches for %s (%s of the span): %s kernels with a "
+			  "median of %s, while a launch comes every %s.%s"),
+			where, units_ns(&ns, rate->ns), units_share(&percent, share),
+			units_count(&count, judged->kernel_count),
+			units_ns(&median, device->kernel_p50_ns),
+			units_ns(&gap, device->launch_gap_p50_ns),
+			tell_thread(facts, rate, findings));
+	return finding_text(
+		findings,
+		_("%s lost %s (%s of the span) between short kernels (%s of %s are shorter than "
+		  "%s): %s as the next was not launched yet, %s on the way to one that was."),
+		where, units_ns(&lost, between_ns(judged)),
+		units_share(&percent, share_of(between_ns(judged), judged->span_ns)),
+		units_count(&count, device->small_kernels), units_count(&gap, device->kernel_count),
+		units_ns(&median, SMALL_KERNEL_NS), units_ns(&ns, rate->ns),
+		units_ns(&turn, judged->idle[IDLE_DEPENDENCY].turnaround_ns));
+}
+
 static void tell(const struct facts *facts, const struct rule *rule,
 		 const struct device_fact *device, struct findings *findings)
 {
 	struct judged judged = device_judged(device);
 	int64_t idle_ns = judged.idle[IDLE_LAUNCH_RATE].ns;
 	double share = share_of(idle_ns, judged.span_ns);
+	int64_t high_ns = share >= LAUNCH_NOTE_SHARE ? idle_ns : between_ns(&judged);
 	struct finding *finding = finding_add(findings, rule,
 					      share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD
 					      : share >= LAUNCH_BOUND_SHARE   ? SEVERITY_WARN
 									      : SEVERITY_NOTE);
-	struct unit_text ns, percent, median, gap, count;
 	/* Even a host that does nothing but launch needs its launch calls. */
 	int64_t low_ns = idle_ns - judged.launch_sum_ns;
 
 	finding->device = device->device;
-	finding->claim = finding_text(
-		findings,
-		_("%s ran dry between launches for %s (%s of the span): %s kernels with a median "
-		  "of %s, while a launch comes every %s.%s"),
-		tell_device(facts, findings, device->device), units_ns(&ns, idle_ns),
-		units_share(&percent, share), units_count(&count, judged.kernel_count),
-		units_ns(&median, device->kernel_p50_ns), units_ns(&gap, device->launch_gap_p50_ns),
-		tell_thread(facts, &judged.idle[IDLE_LAUNCH_RATE], findings));
+	finding->claim = claim(facts, findings, device, &judged, share);
 	finding->coverage = device->coverage;
-	finding_impact(finding, low_ns > 0 ? low_ns : 0, idle_ns, part_judged(&judged),
+	finding_impact(finding, low_ns > 0 ? low_ns : 0, high_ns, part_judged(&judged),
 		       judged.span_ns);
 	evidence(facts, findings, device, &judged, finding);
 	advice(finding);
@@ -96,7 +128,9 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (!tell_enough_launches(facts, rule, device, findings))
 			continue;
 		judged = device_judged(device);
-		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >= LAUNCH_NOTE_SHARE)
+		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >=
+			    LAUNCH_NOTE_SHARE ||
+		    share_of(between_ns(&judged), judged.span_ns) >= SHORT_NOTE_SHARE)
 			tell(facts, rule, device, findings);
 	}
 }

@@ -456,6 +456,27 @@ Test(idle, gaps_that_an_upload_of_data_ends_are_counted)
 	trace_done(&trace);
 }
 
+/* Queued kernels: what the device takes from one to the next, if they are short. */
+Test(idle, from_one_short_kernel_to_the_next_is_a_turnaround)
+{
+	struct trace trace = trace_new();
+	const struct idle_fact *idle;
+
+	trace_launch(&trace, 1, 0, 100, 105);  /* short */
+	trace_launch(&trace, 1, 10, 107, 109); /* at once: 2 us */
+	trace_launch(&trace, 1, 20, 112, 140); /* 3 us; itself not short */
+	trace_launch(&trace, 1, 30, 142, 144); /* after a long one */
+	trace_launch(&trace, 1, 40, 158, 160); /* 14 us: it waited for something */
+	trace_kernel(&trace, 8, "other", 163, 165,
+		     trace_call(&trace, 1, "cudaLaunchKernel", 50, 55));
+	trace_launch(&trace, 1, 60, 168, 170); /* another stream's before it */
+	idle = &trace_analyze(&trace)->idle[IDLE_DEPENDENCY];
+	cr_assert_eq(idle->turnaround_count, 2);
+	cr_assert_eq(idle->turnaround_ns, 5000);
+	cr_assert_eq(idle->ns, (2 + 3 + 2 + 14 + 3 + 3) * 1000);
+	trace_done(&trace);
+}
+
 /* Many gaps of two threads in turn, and looks of both: counted as one by one. */
 Test(idle, looks_are_counted_gap_by_gap)
 {

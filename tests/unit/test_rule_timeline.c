@@ -183,7 +183,31 @@ Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
 	set_idle(fact, IDLE_LAUNCH_RATE, 31 * MS);
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
 	set_idle(fact, IDLE_LAUNCH_RATE, 29 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1, "as short kernels, from 20 on");
+	set_idle(fact, IDLE_LAUNCH_RATE, 19 * MS);
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
+	bench_done(&bench);
+}
+
+Test(launch_bound, counts_what_the_device_takes_between_short_kernels)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE, 14);
+
+	fact->kernel_count = 6040;
+	fact->small_kernels = 6000;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
+	set_idle(fact, IDLE_DEPENDENCY, 30 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0, "waits for another stream");
+	fact->idle[IDLE_DEPENDENCY].turnaround_ns = 5 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
+	fact->idle[IDLE_DEPENDENCY].turnaround_ns = 7 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
+	cr_assert_eq(first(&bench)->impact_high_ns, 21 * MS);
+	cr_assert_says(first(&bench)->claim, "6,000 of 6,040 are shorter than 10.0 us");
+	cr_assert_says(first(&bench)->claim, "14.0 ms as the next was not launched yet");
+	cr_assert_says(first(&bench)->claim, "7.00 ms on the way");
 	bench_done(&bench);
 }
 
