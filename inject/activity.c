@@ -235,14 +235,12 @@ static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	X(TRACE_CUDA, CUPTI_KIND_CONTEXT)             \
 	X(TRACE_CUDA, CUPTI_KIND_OVERHEAD)            \
 	X(TRACE_CUDA, CUPTI_KIND_JIT)                 \
-	X(TRACE_CUDA, CUPTI_KIND_STREAM)              \
 	X(TRACE_KERNEL, CUPTI_KIND_CONCURRENT_KERNEL) \
 	X(TRACE_KERNEL, CUPTI_KIND_DEVICE)            \
 	X(TRACE_KERNEL, CUPTI_KIND_CONTEXT)           \
 	X(TRACE_MEMORY, CUPTI_KIND_MEMORY2)           \
 	X(TRACE_MEMORY, CUPTI_KIND_MEMORY_POOL)       \
-	X(TRACE_GRAPH, CUPTI_KIND_GRAPH_TRACE)        \
-	X(TRACE_UNIFIED, CUPTI_KIND_UNIFIED_MEMORY)
+	X(TRACE_GRAPH, CUPTI_KIND_GRAPH_TRACE)
 
 static void each_kind(struct inject *inject, bool enable)
 {
@@ -252,6 +250,9 @@ static void each_kind(struct inject *inject, bool enable)
 			      : inject->cupti.cuptiActivityDisable(kind));
 	KINDS(X)
 #undef X
+	if (atomic_load(&inject->unified))
+		(void)(enable ? inject->cupti.cuptiActivityEnable(CUPTI_KIND_UNIFIED_MEMORY)
+			      : inject->cupti.cuptiActivityDisable(CUPTI_KIND_UNIFIED_MEMORY));
 }
 
 /* What is on even while recording is paused: devices and contexts are told once,
@@ -320,23 +321,43 @@ static void set_attribute(struct inject *inject, uint32_t attribute, uint8_t val
 		(void)inject->cupti.cuptiActivitySetAttribute(attribute, &bytes, &value);
 }
 
-/* Fault counts and copies of unified memory, on all devices. */
-static void configure_unified(struct inject *inject)
+/* Copies and faults of unified memory, on all devices: scope and device have meant nothing
+ * since CUDA 7. The result of the last try. */
+static uint32_t configure_unified(struct inject *inject)
 {
-	/* scope 1: one device; kinds 1 to 4: copies either way, faults of CPU and GPU */
 	struct {
-		uint32_t scope, kind, device, enable;
-	} config[4];
+		uint32_t scope, counter, device, enable;
+	} config[CUPTI_UNIFIED_COUNTERS - 1];
+	uint32_t result;
 
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < CUPTI_UNIFIED_COUNTERS - 1; i++) {
 		config[i].scope = 1;
-		config[i].kind = i + 1;
+		config[i].counter = i + 1;
 		config[i].device = 0;
 		config[i].enable = 1;
 	}
-	if (!inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter ||
-	    inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter(config, 4))
-		inject->trace &= ~((uint64_t)1 << TRACE_UNIFIED);
+	result = inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter(
+		config, CUPTI_UNIFIED_COUNTERS - 1);
+	/* Versions that do not know all of them. */
+	if (result)
+		result = inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter(
+			config, CUPTI_UNIFIED_GPU_FAULT);
+	atomic_store(&inject->unified, !result);
+	return result;
+}
+
+void activity_unified(struct inject *inject)
+{
+	uint32_t result;
+
+	if (!(inject->trace >> TRACE_UNIFIED & 1) || atomic_load(&inject->unified) ||
+	    !inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
+		return;
+	result = configure_unified(inject);
+	if (!result && atomic_load(&inject->active))
+		result = inject->cupti.cuptiActivityEnable(CUPTI_KIND_UNIFIED_MEMORY);
+	if (result)
+		inject_reason(inject, SEGMENT_REASON_NO_UNIFIED, result);
 }
 
 /* [setup] */
@@ -368,8 +389,10 @@ int activity_start(struct inject *inject)
 		inject_off(inject, SEGMENT_REASON_CALL_FAILED, result);
 		return -1;
 	}
-	if (inject->trace >> TRACE_UNIFIED & 1)
-		configure_unified(inject);
+	/* Where the driver is not ready yet, at the first context: activity_unified. */
+	if (inject->trace >> TRACE_UNIFIED & 1 &&
+	    inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
+		(void)configure_unified(inject);
 	if (inject->trace >> TRACE_QUEUED & 1 && inject->cupti.cuptiActivityEnableLatencyTimestamps)
 		(void)inject->cupti.cuptiActivityEnableLatencyTimestamps(1);
 	for (uint32_t cbid = CUPTI_CONTEXT_CREATED; cbid <= CUPTI_MODULE_UNLOAD; cbid++) {

@@ -106,6 +106,7 @@ struct inject {
 	struct cupti_calls cupti;
 	void *subscriber;
 	_Atomic bool active;             /* kinds are enabled */
+	_Atomic bool unified;            /* records of unified memory can be had */
 	_Atomic uint32_t leaving;        /* enum leaving: the thread keeps away */
 	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
 	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */
@@ -168,6 +169,8 @@ void slot_commit(struct segment_slot *slot, enum slot_kind kind);
 /* activity.c */
 int activity_start(struct inject *inject);   /* [setup] */
 void activity_enable(struct inject *inject); /* [setup], [thread] */
+/* [setup] in a callback: there is a context now; unified memory may need one. */
+void activity_unified(struct inject *inject);
 /* What is in buffers still has to be flushed, not from a callback. */
 void activity_disable(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */

@@ -119,6 +119,7 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 		return;
 	switch (cbid) {
 	case CUPTI_CONTEXT_CREATED:
+		activity_unified(inject);
 		pc_context_created(inject, resource->context);
 		break;
 	case CUPTI_CONTEXT_DESTROY:

@@ -32,9 +32,10 @@ void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t d
 
 	if (!segment)
 		return;
-	/* The first reason stays, but what only took the samples away gives way. */
+	/* The first reason stays, but what only took a part away gives way. */
 	before = atomic_load(&segment->reason);
-	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING)
+	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING &&
+	    before != SEGMENT_REASON_NO_UNIFIED)
 		return;
 	atomic_store(&segment->reason_detail, detail);
 	atomic_store(&segment->reason, reason);

@@ -103,7 +103,8 @@ static int memory_range(struct sink *sink, const struct range *range, struct err
 						 [RANGE_STATE_EXACT] = STORE_state_exact,
 						 [RANGE_CPU_STACK] = STORE_cpu_stack,
 						 [RANGE_PYTHON_STACK] = STORE_python_stack,
-						 [RANGE_PAUSED] = STORE_range };
+						 [RANGE_PAUSED] = STORE_range,
+						 [RANGE_PAGE_FAULT] = STORE_page_fault };
 	struct memory_row *row =
 		memory_row(sink, range->kind < RANGE_STATE ? STORE_range : kinds[range->kind],
 			   range->lane, range->start_ns, range->end_ns);
@@ -111,6 +112,7 @@ static int memory_range(struct sink *sink, const struct range *range, struct err
 	(void)err;
 	row->col[COL_name] = range->name;
 	row->col[COL_subkind] = range->kind;
+	row->col[COL_faults] = (int64_t)range->external;
 	return 0;
 }
 

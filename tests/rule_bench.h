@@ -65,6 +65,7 @@ static inline void bench_done(struct rule_bench *bench)
 	VEC_DONE(&bench->facts.devices);
 	VEC_DONE(&bench->facts.kernels);
 	VEC_DONE(&bench->facts.copies);
+	VEC_DONE(&bench->facts.page_faults);
 	VEC_DONE(&bench->facts.readbacks);
 	VEC_DONE(&bench->facts.memory);
 	VEC_DONE(&bench->facts.processes);

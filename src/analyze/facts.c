@@ -147,7 +147,7 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
 	if (analyze_counters(store, facts, err) < 0 || analyze_overhead(store, facts, err) < 0 ||
-	    analyze_stalls(store, facts, err) < 0)
+	    analyze_page_faults(store, facts, err) < 0 || analyze_stalls(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
 	analyze_step_marks(facts);
@@ -191,6 +191,7 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->kernels);
 	VEC_DONE(&facts->ops);
 	VEC_DONE(&facts->copies);
+	VEC_DONE(&facts->page_faults);
 	VEC_DONE(&facts->calls);
 	VEC_DONE(&facts->phases);
 	VEC_DONE(&facts->readbacks);

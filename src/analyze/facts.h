@@ -5,9 +5,7 @@
  * clock. Texts are string ids of the session (session_text) or constants.
  * FACT_UNKNOWN in an integer, NAN in a double: not measured; `have_*` where a
  * struct is optional. Formulas and definitions: doc/analysis.md; sources are
- * named beside each.
- *
- * All memory hangs on the facts: facts_free.
+ * named beside each. All memory hangs on the facts: facts_free.
  */
 #pragma once
 
@@ -16,6 +14,7 @@
 
 #include "analyze/own_cost.h"
 #include "analyze/fault_facts.h"
+#include "analyze/page_faults.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -93,9 +92,7 @@ struct idle_fact {
 	board;                           /* faults and changes of the clock in the longest gap, in
 					    facts' arena */
 	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
-	/* Of dependency: those from a short kernel (SMALL_KERNEL_NS) to the next of its
-	 * stream, which was queued by then and came at once. */
-	int64_t turnaround_ns, turnaround_count;
+	int64_t turnaround_ns, turnaround_count; /* those from a short kernel to the next, queued */
 	const char *thread_state; /* of the session: what the launching thread was at in most
 				     looks that fell into it, "waiting" for several ways of
 				     it; NULL: too few looks, or none stands out */
@@ -310,9 +307,10 @@ struct device_fact {
 	struct setup_fact setup; /* with steady.has */
 	/* launch delay: kernel start - end of launch call, 0 and more */
 	int64_t delay_p50_ns, delay_p95_ns;
-	int64_t queue_max;     /* launched, not yet started; FACT_UNKNOWN */
-	double queue_mean;     /* over the span */
-	int64_t small_kernels; /* shorter than SMALL_KERNEL_NS */
+	int64_t queue_max;                  /* launched, not yet started; FACT_UNKNOWN */
+	double queue_mean;                  /* over the span */
+	int64_t page_faults, page_fault_ns; /* of unified memory; the time of all kinds as one */
+	int64_t small_kernels;              /* shorter than SMALL_KERNEL_NS */
 	int64_t small_kernel_ns;
 	int64_t kernel_p50_ns;
 	int64_t launch_count;                 /* launch calls matched to this device */
@@ -436,7 +434,8 @@ struct op_fact {
 struct copy_fact {
 	uint32_t device;
 	int kind;     /* enum copy_kind */
-	int pageable; /* 1, 0, -1 unknown */
+	int pageable; /* 1, 0, -1 unknown or managed */
+	bool managed; /* unified memory: moved by the driver, or by a copy */
 	int64_t count, bytes, sum_ns, union_ns;
 	double gbps;           /* bytes / sum_ns; NAN */
 	double link_peak_gbps; /* of PCIe, one way, see link.c; NAN */
@@ -557,7 +556,8 @@ struct facts {
 	VEC(struct kernel_fact) kernels; /* by sum_ns, then by counter duration */
 	VEC(struct op_fact) ops;         /* by gpu_total_ns + cpu_self_ns */
 	VEC(struct copy_fact) copies;
-	VEC(struct call_fact) calls; /* by sum_ns */
+	VEC(struct page_fault_fact) page_faults; /* by union_ns, then faults */
+	VEC(struct call_fact) calls;             /* by sum_ns */
 	VEC(struct phase_fact) phases;
 	VEC(struct readback_fact) readbacks;
 	struct step_facts steps;
@@ -592,8 +592,7 @@ int analyze_timeline(struct store *store, struct facts *facts, struct err *err);
 int analyze_host(struct store *store, struct facts *facts, struct err *err);
 int analyze_system(struct store *store, struct facts *facts, struct err *err);
 int analyze_faults(struct store *store, struct facts *facts, struct err *err);
-/* Faults and clocks held down at an outlier step, or in the longest gap of an idle
- * cause, are named there. */
+/* Names faults and clocks held down at an outlier step and in a cause's longest gap. */
 void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
 int analyze_overhead(struct store *store, struct facts *facts, struct err *err);

@@ -267,6 +267,16 @@ static bool is_upload(const struct timeline *timeline, uint32_t op)
 	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
 }
 
+/* Pages move when the host touches them, or a kernel that runs: no launch ends a gap. */
+static bool is_managed(const struct timeline *timeline, uint32_t op)
+{
+	const struct tl_copy *copy = op_segment(timeline, op)->kind == STORE_memcpy
+					     ? copy_find(&timeline->ops, op)
+					     : NULL;
+
+	return copy && copy->host_memory == HOST_MEMORY_MANAGED;
+}
+
 static void cause_tell(struct idle_fact *idle, int64_t ns, int64_t from, bool upload)
 {
 	idle->ns += ns;
@@ -325,7 +335,9 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t last, ui
 
 	memset(idler->gap_ns, 0, sizeof(idler->gap_ns));
 	idler->gap_causes = 0;
-	if (call >= TL_BEFORE)
+	if (call >= TL_BEFORE && idler->timeline->lanes.count && is_managed(idler->timeline, op))
+		part(idler, IDLE_HOST_LATE, from, to, idler->thread, idler->thread);
+	else if (call >= TL_BEFORE)
 		give(idler, call == TL_BEFORE ? IDLE_DEPENDENCY : IDLE_UNATTRIBUTED,
 		     to - from - pauses_within(&idler->device->pauses, from, to));
 	else

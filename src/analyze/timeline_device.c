@@ -287,10 +287,10 @@ static void pass_finish(struct pass *pass, const struct tl_device *device)
 	quantiles_done(&pass->delay_ns);
 }
 
-/* Copies by kind and whether the host's side is pageable. */
+/* Copies by kind and host memory: its places in enum host_memory. */
 static void copy_facts(const struct timeline *timeline, uint32_t index, struct facts *facts)
 {
-	enum { KINDS = COPY_PTOP + 1, MEMORIES = 3 };
+	enum { KINDS = COPY_PTOP + 1, MEMORIES = HOST_MEMORY_MANAGED + 1 };
 	const struct tl_ops *ops = &timeline->ops;
 	const struct tl_device *device = &timeline->devices[index];
 	struct copy_fact copies[KINDS][MEMORIES] = { 0 };
@@ -300,18 +300,18 @@ static void copy_facts(const struct timeline *timeline, uint32_t index, struct f
 
 	for (size_t i = 0; kind_of && i < ops->copies.count; i++) {
 		const struct tl_copy *copy = &ops->copies.at[i];
-		int pageable = copy->host_memory == HOST_MEMORY_UNKNOWN
-				       ? -1
-				       : copy->host_memory == HOST_MEMORY_PAGEABLE;
-		struct copy_fact *at = &copies[copy->kind][pageable + 1];
+		struct copy_fact *at = &copies[copy->kind][copy->host_memory];
 
 		if (op_segment(timeline, copy->op)->device != index)
 			continue;
 		at->kind = copy->kind;
-		at->pageable = pageable;
+		at->managed = copy->host_memory == HOST_MEMORY_MANAGED;
+		at->pageable = copy->host_memory == HOST_MEMORY_UNKNOWN || at->managed
+				       ? -1
+				       : copy->host_memory == HOST_MEMORY_PAGEABLE;
 		at->count++;
 		at->sum_ns = capped_add(at->sum_ns, op_ns(ops, copy->op));
-		kind_of[copy->op] = (uint8_t)(1 + copy->kind * MEMORIES + pageable + 1);
+		kind_of[copy->op] = (uint8_t)(1 + copy->kind * MEMORIES + copy->host_memory);
 		if (copy->bytes == FACT_UNKNOWN)
 			continue;
 		at->bytes = capped_add(at->bytes, copy->bytes);

@@ -41,6 +41,20 @@ int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot)
 		       : put(p, slot, MARK_STREAM_GONE, "stream destroyed", "stream", slot->value);
 }
 
+int spooled_module_slot(struct spooled *p, const struct segment_slot *slot)
+{
+	struct mark mark = { .kind = MARK_MODULE, .time_ns = (int64_t)slot->time_ns };
+	struct session *session = p->sink->session;
+	char detail[96];
+	int len = snprintf(detail, sizeof(detail), "context=%u;module=%u;bytes=%u;crc=0x%llx",
+			   slot->x[1], slot->x[0], slot->x[3], (unsigned long long)slot->value);
+
+	mark.lane = spooled_other(p, "modules");
+	mark.name = intern_text(session->strings, slot->x[2] ? "module loaded" : "module unloaded");
+	mark.detail = session_detail(session, detail, (size_t)len);
+	return sink_mark(p->sink, &mark, p->err);
+}
+
 static uint64_t key_of(uint64_t handle, uint32_t kind)
 {
 	return handle * OBJECT_KINDS + kind;

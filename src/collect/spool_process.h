@@ -163,6 +163,11 @@ bool spooled_is_open(const struct spooled *p, int64_t ns);
  * CUPTI still held the buffer, records can be incomplete. */
 int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished);
 
+/* spool_memory.c: what was obtained and given back, pools, and what unified memory did. */
+int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
+int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
+int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
+
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
 /* spool_pc.c */
@@ -178,6 +183,7 @@ const char *spooled_quiet_summary(struct spooled *p);
 
 /* spool_objects.c: marks of what was made and destroyed. */
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);
+int spooled_module_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_object_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_context_gone(struct spooled *p, const struct segment_slot *slot);
 /* spool_sync.c: what a call waited for; those of before the device's record. */
@@ -190,4 +196,29 @@ int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 static inline int64_t spooled_time(const struct spooled *p, uint64_t ns)
 {
 	return (int64_t)(ns - (uint64_t)p->offset_ns);
+}
+
+/* A record of `type` at `at`, copied: the process may still write to it. */
+#define TAKE(type, record)            \
+	struct type record;           \
+	if (bytes < sizeof(record)) { \
+		p->malformed++;       \
+		return 0;             \
+	}                             \
+	memcpy(&record, at, sizeof(record))
+
+static inline bool spooled_times_good(struct spooled *p, uint64_t start, uint64_t end)
+{
+	if (start && end >= start && end < INT64_MAX)
+		return true;
+	p->malformed++;
+	return false;
+}
+
+static inline int64_t spooled_size(struct spooled *p, uint64_t bytes)
+{
+	if (bytes < INT64_MAX)
+		return (int64_t)bytes;
+	p->malformed++;
+	return EVENT_UNKNOWN;
 }

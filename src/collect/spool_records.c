@@ -41,31 +41,6 @@ static uint32_t record_bytes(const struct spooled *p, uint32_t kind)
 	return bytes >= RECORD_MIN && bytes <= RECORD_MAX && bytes % 8 == 0 ? bytes : 0;
 }
 
-/* A record of `type` at `at`, copied: the process may still write to it. */
-#define TAKE(type, record)            \
-	struct type record;           \
-	if (bytes < sizeof(record)) { \
-		p->malformed++;       \
-		return 0;             \
-	}                             \
-	memcpy(&record, at, sizeof(record))
-
-static bool times_good(struct spooled *p, uint64_t start, uint64_t end)
-{
-	if (start && end >= start && end < INT64_MAX)
-		return true;
-	p->malformed++;
-	return false;
-}
-
-static int64_t size_of(struct spooled *p, uint64_t bytes)
-{
-	if (bytes < INT64_MAX)
-		return (int64_t)bytes;
-	p->malformed++;
-	return EVENT_UNKNOWN;
-}
-
 static uint32_t key_of(struct spooled *p, const struct cupti_kernel *kernel, uint32_t name)
 {
 	struct kernel_key key = { .name = name, .theoretical_occupancy_pct = -1 };
@@ -90,7 +65,7 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct op op = { .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
 
 	TAKE(cupti_kernel, kernel);
-	if (!times_good(p, kernel.start, kernel.end))
+	if (!spooled_times_good(p, kernel.start, kernel.end))
 		return 0;
 	op.start_ns = spooled_time(p, kernel.start);
 	op.end_ns = spooled_time(p, kernel.end);
@@ -158,7 +133,7 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct op op = { .kind = OP_MEMCPY };
 
 	TAKE(cupti_memcpy, copy);
-	if (!times_good(p, copy.start, copy.end))
+	if (!spooled_times_good(p, copy.start, copy.end))
 		return 0;
 	op.start_ns = spooled_time(p, copy.start);
 	op.end_ns = spooled_time(p, copy.end);
@@ -166,7 +141,7 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.host_memory = host_memory(copy.from, copy.to);
 	op.name = copy_name(p, op.copy, copy.from, copy.to);
 	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
-	op.bytes = size_of(p, copy.bytes);
+	op.bytes = spooled_size(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
 	p->copies_seen++;
@@ -178,13 +153,13 @@ static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes
 	struct op op = { .kind = OP_MEMCPY, .copy = COPY_PTOP };
 
 	TAKE(cupti_memcpy_peer, copy);
-	if (!times_good(p, copy.start, copy.end))
+	if (!spooled_times_good(p, copy.start, copy.end))
 		return 0;
 	op.start_ns = spooled_time(p, copy.start);
 	op.end_ns = spooled_time(p, copy.end);
 	op.name = copy_name(p, COPY_PTOP, copy.from, copy.to);
 	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
-	op.bytes = size_of(p, copy.bytes);
+	op.bytes = spooled_size(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
 	p->copies_seen++;
@@ -196,14 +171,14 @@ static int take_memset(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct op op = { .kind = OP_MEMSET };
 
 	TAKE(cupti_memset, set);
-	if (!times_good(p, set.start, set.end))
+	if (!spooled_times_good(p, set.start, set.end))
 		return 0;
 	op.start_ns = spooled_time(p, set.start);
 	op.end_ns = spooled_time(p, set.end);
 	op.name = intern_text(p->sink->session->strings,
 			      set.memory == 3 || set.memory == 6 ? "Memset (Device)" : "Memset");
 	op.lane = spooled_stream(p, set.device, set.context, set.stream);
-	op.bytes = size_of(p, set.bytes);
+	op.bytes = spooled_size(p, set.bytes);
 	op.correlation = set.correlation;
 	op.graph_node = set.graph_node;
 	return sink_op(p->sink, &op, p->err);
@@ -216,7 +191,7 @@ static int take_graph(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	int len;
 
 	TAKE(cupti_graph, graph);
-	if (!times_good(p, graph.start, graph.end))
+	if (!spooled_times_good(p, graph.start, graph.end))
 		return 0;
 	len = snprintf(name, sizeof(name), "CUDA graph %u", graph.graph);
 	op.name = session_string(p->sink->session, name, (size_t)len);
@@ -233,7 +208,7 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 
 	TAKE(cupti_api, api);
 	/* A forked child's calls can end in its parent's buffers. */
-	if (api.process != p->pid || !times_good(p, api.start, api.end))
+	if (api.process != p->pid || !spooled_times_good(p, api.start, api.end))
 		return 0;
 	call.start_ns = spooled_time(p, api.start);
 	if (!spooled_is_open(p, call.start_ns))
@@ -279,7 +254,7 @@ static int take_overhead(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	enum { OBJECT_THREAD = 2 };
 
 	TAKE(cupti_overhead, overhead);
-	if (!times_good(p, overhead.start, overhead.end))
+	if (!spooled_times_good(p, overhead.start, overhead.end))
 		return 0;
 	call.name = intern_text(p->sink->session->strings, overhead_name(overhead.overhead));
 	call.start_ns = spooled_time(p, overhead.start);
@@ -297,7 +272,8 @@ static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct cupti_jit jit = { 0 };
 
 	memcpy(&jit, at, bytes < sizeof(jit) ? bytes : sizeof(jit));
-	if (bytes < offsetof(struct cupti_jit, process) || !times_good(p, jit.start, jit.end))
+	if (bytes < offsetof(struct cupti_jit, process) ||
+	    !spooled_times_good(p, jit.start, jit.end))
 		return 0;
 	call.name = intern_text(p->sink->session->strings,
 				operations[jit.operation < 4 ? jit.operation : 0]);
@@ -306,30 +282,6 @@ static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	call.lane = jit.thread ? spooled_thread(p, jit.thread) : spooled_other(p, "JIT");
 	call.correlation = jit.correlation;
 	return sink_call(p->sink, &call, p->err);
-}
-
-/* CUpti_ActivityMemoryOperationType 1 obtained, 2 given back;
- * CUpti_ActivityMemoryKind 1 pageable, 2 pinned: host; 6 and 7 are the variables
- * of a module, which nobody allocates or gives back. */
-static int take_memory(struct spooled *p, const uint8_t *at, uint32_t bytes)
-{
-	struct alloc alloc = { .allocated_bytes = EVENT_UNKNOWN, .reserved_bytes = EVENT_UNKNOWN };
-	uint64_t *site;
-
-	TAKE(cupti_memory, memory);
-	if ((memory.operation != 1 && memory.operation != 2) || memory.memory == 6 ||
-	    memory.memory == 7)
-		return 0;
-	if (!times_good(p, memory.time, memory.time) || size_of(p, memory.bytes) < 0)
-		return 0;
-	alloc.time_ns = spooled_time(p, memory.time);
-	alloc.address = memory.address;
-	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
-	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
-	alloc.lane = spooled_memory(p, alloc.device);
-	if (memory.operation == 1 && (site = map_find(&p->asked, memory.correlation)))
-		alloc.site = (uint32_t)*site;
-	return sink_alloc(p->sink, &alloc, p->err);
 }
 
 static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
@@ -389,7 +341,11 @@ static int take(struct spooled *p, uint32_t kind, const uint8_t *at, uint32_t by
 	case CUPTI_KIND_JIT:
 		return take_jit(p, at, bytes);
 	case CUPTI_KIND_MEMORY2:
-		return take_memory(p, at, bytes);
+		return spooled_memory_record(p, at, bytes);
+	case CUPTI_KIND_MEMORY_POOL:
+		return spooled_pool_record(p, at, bytes);
+	case CUPTI_KIND_UNIFIED_MEMORY:
+		return spooled_unified_record(p, at, bytes);
 	case CUPTI_KIND_DEVICE:
 		return take_device(p, at, bytes);
 	case CUPTI_KIND_CONTEXT:

@@ -233,6 +233,8 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return spooled_stream_slot(p, slot);
 	case SLOT_OBJECT:
 		return spooled_object_slot(p, slot);
+	case SLOT_MODULE:
+		return spooled_module_slot(p, slot);
 	case SLOT_CONTEXT_GONE:
 		return spooled_context_gone(p, slot);
 	case SLOT_API_NAME: {

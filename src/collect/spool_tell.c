@@ -87,6 +87,11 @@ void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 				"PC sampling is of the first context on each card: its "
 				"others have no stall reasons");
 		return tell_of_no_sampling(told, p, detail);
+	case SEGMENT_REASON_NO_UNIFIED:
+		return spooled_complain(told, p,
+					"CUPTI refused records of unified memory (%u): its faults "
+					"and moves are not recorded",
+					detail);
 	default:
 		return;
 	}

@@ -101,6 +101,9 @@ enum range_kind {
 	RANGE_PYTHON_STACK, /* the innermost Python function when it was looked at, at the start;
 			       up to the next look: "collate data.py:41"; detail as above */
 	RANGE_PAUSED,       /* recording was off between two of its windows; NVTX may go on */
+	RANGE_PAGE_FAULT,   /* of unified memory: `external` faults, served together; on a stream's
+			       lane of the device, or another lane: of the CPU, or no fault but what
+			       the driver does about them */
 };
 
 struct range {
@@ -178,6 +181,8 @@ enum mark_kind {
 	MARK_OBJECT_MADE, /* as of streams; WORD=N, of event, graph, graph_exec */
 	MARK_OBJECT_GONE,
 	MARK_CONTEXT_GONE, /* with all that was made in it: "context=C;..." */
+	MARK_MODULE,       /* loaded or unloaded: "context=C;module=M;bytes=B;crc=..." */
+	MARK_POOL,         /* of memory, made, trimmed, destroyed: "pool=ADDRESS;bytes=B;..." */
 };
 
 struct mark {

@@ -73,7 +73,28 @@ static void put_copies(const struct facts *facts, struct json *json)
 			put_f64(json, "link_pct", 100 * copy->gbps / copy->link_peak_gbps);
 		if (copy->pageable >= 0)
 			json_bool(json, "pageable", copy->pageable);
+		if (copy->managed)
+			json_bool(json, "managed", true);
 		put_i64(json, "tiny_count", copy->tiny_count);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_page_faults(const struct facts *facts, struct json *json)
+{
+	if (!facts->page_faults.count)
+		return;
+	json_array(json, "page_faults");
+	for (size_t i = 0; i < facts->page_faults.count; i++) {
+		const struct page_fault_fact *fault = &facts->page_faults.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", fault->device, SESSION_NONE);
+		json_text(json, "name", session_text(facts->session, fault->name));
+		json_i64(json, "count", fault->count);
+		json_i64(json, "faults", fault->faults);
+		json_i64(json, "union_ns", fault->union_ns);
 		json_end(json);
 	}
 	json_end(json);
@@ -345,6 +366,7 @@ void present_json_tables(const struct facts *facts, struct json *json)
 {
 	put_ops(facts, json);
 	put_copies(facts, json);
+	put_page_faults(facts, json);
 	put_calls(facts, json);
 	put_phases(facts, json);
 	put_readbacks(facts, json);

@@ -68,6 +68,13 @@ static const struct column COPY_COLUMNS[] = {
 	{ N_("tiny"), true, false, 3 },
 };
 
+static const char *host_memory(const struct copy_fact *copy)
+{
+	if (copy->managed)
+		return _("managed");
+	return copy->pageable < 0 ? NULL : copy->pageable ? _("pageable") : _("pinned");
+}
+
 static void print_copies(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = COPY_COLUMNS, .column_count = 9 };
@@ -80,9 +87,7 @@ static void print_copies(struct page *page, const struct facts *facts)
 		struct unit_text rate;
 
 		table_cell(&table, copy_label(copy->kind));
-		table_cell(&table, copy->pageable < 0 ? NULL
-				   : copy->pageable   ? _("pageable")
-						      : _("pinned"));
+		table_cell(&table, host_memory(copy));
 		table_cell(&table, devices > 1 && copy->device != SESSION_NONE
 					   ? text_device_short(page, facts, copy->device)
 					   : NULL);
@@ -100,6 +105,30 @@ static void print_copies(struct page *page, const struct facts *facts)
 			   copy->tiny_count > 0 ? cell_count(page, copy->tiny_count) : NULL);
 	}
 	print_titled(page, _("Copies"), &table);
+}
+
+static const struct column PAGE_FAULT_COLUMNS[] = {
+	{ N_("unified memory"), false, true, 0 }, { N_("on"), false, false, 1 },
+	{ N_("times"), true, false, 0 },          { N_("faults"), true, false, 0 },
+	{ N_("time"), true, false, 0 },
+};
+
+static void print_page_faults(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = PAGE_FAULT_COLUMNS, .column_count = 5 };
+
+	for (size_t i = 0; more(page, i, facts->page_faults.count); i++) {
+		const struct page_fault_fact *fault = &facts->page_faults.at[i];
+
+		table_cell(&table, text_string(page, facts, fault->name));
+		table_cell(&table, fault->device != SESSION_NONE
+					   ? text_device_short(page, facts, fault->device)
+					   : NULL);
+		table_cell(&table, cell_count(page, fault->count));
+		table_cell(&table, cell_count(page, fault->faults));
+		table_cell(&table, fault->union_ns ? cell_ns(page, fault->union_ns) : NULL);
+	}
+	print_titled(page, _("Unified memory"), &table);
 }
 
 static const struct column CALL_COLUMNS[] = {
@@ -334,6 +363,7 @@ void text_tables(struct page *page, const struct facts *facts)
 {
 	print_ops(page, facts);
 	print_copies(page, facts);
+	print_page_faults(page, facts);
 	print_calls(page, facts);
 	print_phases(page, facts);
 	print_steps(page, facts, &facts->steps, _("Steps"));

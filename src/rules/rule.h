@@ -101,6 +101,7 @@ void rule_apply(const struct facts *facts, const struct rule *rule, struct findi
 	X(gpu_starved)            \
 	X(sync_readback)          \
 	X(pageable_copy)          \
+	X(page_faults)            \
 	X(launch_bound)           \
 	X(step_outliers)          \
 	X(collective_wait)        \

@@ -36,6 +36,10 @@ static const struct layout layouts[STORE_KIND_COUNT] = {
 	[STORE_state_exact] = { "state_exact", 3, { COL_start, COL_duration, COL_name }, true },
 	[STORE_cpu_stack] = { "cpu_stack", STACK_COLUMNS },
 	[STORE_python_stack] = { "python_stack", STACK_COLUMNS },
+	[STORE_page_fault] = { "page_fault",
+			       4,
+			       { COL_start, COL_duration, COL_name, COL_faults },
+			       true },
 	[STORE_link] = { "link", 4, { COL_start, COL_id, COL_is_end, COL_subkind }, true },
 	[STORE_alloc] = { "alloc",
 			  7,
@@ -185,6 +189,8 @@ enum store_kind layout_range_kind(enum range_kind kind)
 		return STORE_cpu_stack;
 	case RANGE_PYTHON_STACK:
 		return STORE_python_stack;
+	case RANGE_PAGE_FAULT:
+		return STORE_page_fault;
 	default:
 		return STORE_range;
 	}
@@ -199,6 +205,8 @@ void layout_range(const struct range *range, int64_t *row)
 	*row++ = range->name;
 	if (kind == STORE_cpu_stack || kind == STORE_python_stack)
 		*row = range->detail;
+	if (kind == STORE_page_fault)
+		*row = (int64_t)range->external;
 	if (kind != STORE_range)
 		return;
 	*row++ = (int64_t)range->external;

@@ -99,6 +99,7 @@ const char *store_path(const struct store *store);
 	X(state_exact)     \
 	X(cpu_stack)       \
 	X(python_stack)    \
+	X(page_fault)      \
 	X(link)            \
 	X(alloc)           \
 	X(sample)          \
@@ -146,7 +147,8 @@ enum store_kind {
 	X(launch)            \
 	X(unit)              \
 	X(text)              \
-	X(value)
+	X(value)             \
+	X(faults)
 
 enum store_column {
 #define X(column) COL_##column,

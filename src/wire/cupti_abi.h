@@ -24,7 +24,6 @@ enum cupti_kind {
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_MEMCPY2 = 22, /* peer to peer */
 	CUPTI_KIND_UNIFIED_MEMORY = 25,
-	CUPTI_KIND_STREAM = 37,
 	CUPTI_KIND_EXTERNAL_CORRELATION = 39,
 	CUPTI_KIND_MEMORY2 = 49,
 	CUPTI_KIND_MEMORY_POOL = 50,
@@ -117,6 +116,19 @@ struct CUPTI_RECORD cupti_graph {
 	uint32_t device, graph, context, stream;
 };
 
+/* What `counter` of a record of unified memory says. */
+enum cupti_unified_counter {
+	CUPTI_UNIFIED_HTOD = 1, /* bytes moved: `value` of them */
+	CUPTI_UNIFIED_DTOH = 2,
+	CUPTI_UNIFIED_CPU_FAULT = 3,
+	CUPTI_UNIFIED_GPU_FAULT = 4, /* `value` faults, served together */
+	CUPTI_UNIFIED_THRASHING = 5,
+	CUPTI_UNIFIED_THROTTLING = 6,
+	CUPTI_UNIFIED_REMOTE_MAP = 7,
+	CUPTI_UNIFIED_DTOD = 8,
+	CUPTI_UNIFIED_COUNTERS,
+};
+
 struct CUPTI_RECORD cupti_unified {
 	uint32_t kind, counter;
 	uint64_t value, start, end, address;
@@ -131,12 +143,10 @@ struct CUPTI_RECORD cupti_memory {
 	uint32_t async, pad;
 };
 
-struct CUPTI_RECORD cupti_event {
-	uint32_t kind, correlation, context, stream, event;
-};
-
-struct CUPTI_RECORD cupti_stream {
-	uint32_t kind, context, stream, priority, flag, correlation;
+struct CUPTI_RECORD cupti_pool {
+	uint32_t kind, operation, type, correlation, process, device;
+	uint64_t least_kept;
+	uint64_t address, bytes, threshold, time;
 };
 
 struct CUPTI_RECORD cupti_context {

@@ -65,6 +65,7 @@ enum segment_reason {
 	SEGMENT_REASON_YIELDED,        /* the target asked for CUPTI itself */
 	SEGMENT_REASON_NO_PC_SAMPLING, /* PC sampling could not be enabled; the rest is on */
 	SEGMENT_REASON_DEVICE,         /* the device does not support it */
+	SEGMENT_REASON_NO_UNIFIED,     /* unified memory is not recorded; the rest is on */
 };
 
 /* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. torch-ops: NVTX ranges

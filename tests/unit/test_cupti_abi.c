@@ -107,6 +107,17 @@ SAME_FIELD(struct cupti_unified, address, CUpti_ActivityUnifiedMemoryCounter2, a
 SAME_FIELD(struct cupti_unified, from, CUpti_ActivityUnifiedMemoryCounter2, srcId);
 SAME_FIELD(struct cupti_unified, process, CUpti_ActivityUnifiedMemoryCounter2, processId);
 
+SAME_FIELD(struct cupti_unified, start, CUpti_ActivityUnifiedMemoryCounter2, start);
+SAME_FIELD(struct cupti_unified, to, CUpti_ActivityUnifiedMemoryCounter2, dstId);
+SAME_FIELD(struct cupti_unified, flags, CUpti_ActivityUnifiedMemoryCounter2, flags);
+
+BEGINS(struct cupti_pool, CUpti_ActivityMemoryPool2);
+SAME_FIELD(struct cupti_pool, operation, CUpti_ActivityMemoryPool2, memoryPoolOperationType);
+SAME_FIELD(struct cupti_pool, device, CUpti_ActivityMemoryPool2, deviceId);
+SAME_FIELD(struct cupti_pool, address, CUpti_ActivityMemoryPool2, address);
+SAME_FIELD(struct cupti_pool, bytes, CUpti_ActivityMemoryPool2, size);
+SAME_FIELD(struct cupti_pool, time, CUpti_ActivityMemoryPool2, timestamp);
+
 BEGINS(struct cupti_memory, CUpti_ActivityMemory3);
 SAME_FIELD(struct cupti_memory, operation, CUpti_ActivityMemory3, memoryOperationType);
 SAME_FIELD(struct cupti_memory, memory, CUpti_ActivityMemory3, memoryKind);
@@ -192,7 +203,15 @@ Test(cupti_abi, numbers_are_those_of_the_real_header)
 	NUMBER(CUPTI_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
 	NUMBER(CUPTI_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
 	NUMBER(CUPTI_KIND_UNIFIED_MEMORY, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
-	NUMBER(CUPTI_KIND_STREAM, CUPTI_ACTIVITY_KIND_STREAM);
+	NUMBER(CUPTI_UNIFIED_HTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD);
+	NUMBER(CUPTI_UNIFIED_DTOH, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH);
+	NUMBER(CUPTI_UNIFIED_CPU_FAULT,
+	       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT);
+	NUMBER(CUPTI_UNIFIED_GPU_FAULT, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT);
+	NUMBER(CUPTI_UNIFIED_THRASHING, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING);
+	NUMBER(CUPTI_UNIFIED_THROTTLING, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING);
+	NUMBER(CUPTI_UNIFIED_REMOTE_MAP, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP);
+	NUMBER(CUPTI_UNIFIED_DTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD);
 	NUMBER(CUPTI_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
 	NUMBER(CUPTI_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
 	NUMBER(CUPTI_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);

@@ -6,48 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "segment_bench.h"
-
-static struct bench bench;
-static struct err err;
-
-static void open_bench(void)
-{
-	struct spool_opts opts = { .segments = 2, .buffer_bytes = 8192, .buffers = 4 };
-
-	cr_assert(bench_open(&bench, &opts));
-	bench_claim(&bench);
-}
-
-static void close_bench(void)
-{
-	bench_close(&bench);
-}
+#include "spool_bench.h"
 
 TestSuite(spool, .init = open_bench, .fini = close_bench);
-
-static void take(void)
-{
-	cr_assert_geq(spool_take(bench.spool, &bench.record->sink, &err), 0, "%s", err.line);
-}
-
-static const char *text(uint32_t id)
-{
-	return session_text(bench.record->sink.session, id);
-}
-
-static int64_t loss(enum loss id)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < bench.record->sink.session->losses.count; i++)
-		count += bench.record->sink.session->losses.at[i].count[id];
-	return count;
-}
-
-#define PUT(index, record, bytes) bench_record(&bench, index, &(record), sizeof(record), bytes)
-#define TEXT(at)                  bench_text(&bench, at)
-#define SLOT(kind, ...)           bench_slot(&bench, kind, (struct segment_slot){ __VA_ARGS__ })
 
 Test(spool, a_kernel_has_its_times_its_shape_and_its_plain_name)
 {
@@ -178,32 +139,6 @@ Test(spool, calls_have_the_names_that_the_ring_gave_without_versions)
 		     4711);
 	cr_assert_str_eq(text(bench.record->calls.at[1].name), "cuMemcpyHtoD_v2");
 	cr_assert_str_eq(text(bench.record->calls.at[2].name), "driver call 5");
-}
-
-Test(spool, allocations_are_signed_and_host_memory_has_no_device)
-{
-	struct cupti_memory memory = { .kind = CUPTI_KIND_MEMORY2,
-				       .operation = 1,
-				       .memory = 3,
-				       .address = 0x7000,
-				       .bytes = 640,
-				       .time = 12,
-				       .device = 2 };
-
-	PUT(0, memory, 128);
-	memory.operation = 2;
-	memory.memory = 2;
-	PUT(0, memory, 128);
-	memory.bytes = UINT64_MAX; /* can't be */
-	PUT(0, memory, 128);
-	take();
-	cr_assert_eq(bench.record->allocs.count, 2);
-	cr_assert_eq(bench.record->allocs.at[0].bytes, 640);
-	cr_assert_eq(bench.record->allocs.at[0].device, 2);
-	cr_assert_eq(bench.record->allocs.at[0].time_ns, 12);
-	cr_assert_eq(bench.record->allocs.at[1].bytes, -640);
-	cr_assert_eq(bench.record->allocs.at[1].device, -1);
-	cr_assert_eq(loss(LOSS_malformed), 1);
 }
 
 Test(spool, overheads_and_compilation_are_calls)

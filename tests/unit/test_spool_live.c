@@ -85,13 +85,31 @@ Test(spool_live, kernels_that_found_no_buffer_are_counted)
 	world_close(&world);
 }
 
+/* Of the program's own; the driver's modules are marks, too. */
+static size_t own_marks(const struct world *world, size_t *ret_named)
+{
+	const struct record *record = world->record;
+	size_t count = 0;
+
+	*ret_named = 0;
+	for (size_t i = 0; i < record->marks.count; i++) {
+		if (record->marks.at[i].kind != MARK_TEXT)
+			continue;
+		count++;
+		*ret_named +=
+			session_text(record->sink.session, record->marks.at[i].name)[0] != '(';
+	}
+	return count;
+}
+
 Test(spool_live, marks_that_found_no_slot_are_counted)
 {
 	struct world world = world_open((struct spool_opts){ .segments = 1 });
 	int64_t marks;
+	size_t named;
 
 	fill(&world, "marks");
-	marks = (int64_t)world.record->marks.count;
+	marks = (int64_t)own_marks(&world, &named);
 	cr_assert_gt(marks, 200000);
 	cr_assert_lt(marks, 300000);
 	cr_assert_eq(marks + world.status.dropped, 300000);
@@ -101,13 +119,10 @@ Test(spool_live, marks_that_found_no_slot_are_counted)
 Test(spool_live, marks_whose_text_found_no_room_are_there_without_it)
 {
 	struct world world = world_open((struct spool_opts){ .segments = 1 });
-	struct session *session = world.record->sink.session;
-	size_t texts = 0;
+	size_t texts;
 
 	fill(&world, "long_texts");
-	cr_assert_eq(world.record->marks.count, 3000);
-	for (size_t i = 0; i < world.record->marks.count; i++)
-		texts += session_text(session, world.record->marks.at[i].name)[0] != '(';
+	cr_assert_eq(own_marks(&world, &texts), 3000);
 	cr_assert_gt(texts, 2000);
 	cr_assert_lt(texts, 3000);
 	world_close(&world);

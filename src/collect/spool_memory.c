@@ -1,0 +1,155 @@
+/*
+ * spool_memory.c - records of memory: obtained and given back, pools, and what the driver
+ * does for unified memory: it moves pages and serves page faults.
+ */
+#include <stdio.h>
+
+#include "collect/spool_process.h"
+
+/* CUpti_ActivityMemoryOperationType 1 obtained, 2 given back;
+ * CUpti_ActivityMemoryKind 1 pageable, 2 pinned: host; 6 and 7 are the variables
+ * of a module, which nobody allocates or gives back. */
+int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct alloc alloc = { .allocated_bytes = EVENT_UNKNOWN, .reserved_bytes = EVENT_UNKNOWN };
+	uint64_t *site;
+
+	TAKE(cupti_memory, memory);
+	if ((memory.operation != 1 && memory.operation != 2) || memory.memory == 6 ||
+	    memory.memory == 7)
+		return 0;
+	if (!spooled_times_good(p, memory.time, memory.time) || spooled_size(p, memory.bytes) < 0)
+		return 0;
+	alloc.time_ns = spooled_time(p, memory.time);
+	alloc.address = memory.address;
+	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
+	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
+	alloc.lane = spooled_memory(p, alloc.device);
+	if (memory.operation == 1 && (site = map_find(&p->asked, memory.correlation)))
+		alloc.site = (uint32_t)*site;
+	return sink_alloc(p->sink, &alloc, p->err);
+}
+
+/* CUpti_ActivityMemoryPoolOperationType */
+int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	static const char *const names[] = { NULL, "memory pool created", "memory pool destroyed",
+					     "memory pool trimmed" };
+	struct mark mark = { .kind = MARK_POOL };
+	char detail[96];
+	int len;
+
+	TAKE(cupti_pool, pool);
+	if (pool.operation < 1 || pool.operation > 3 ||
+	    !spooled_times_good(p, pool.time, pool.time))
+		return 0;
+	len = snprintf(detail, sizeof(detail), "pool=0x%llx;bytes=%llu;threshold=%llu",
+		       (unsigned long long)pool.address, (unsigned long long)pool.bytes,
+		       (unsigned long long)pool.threshold);
+	mark.time_ns = spooled_time(p, pool.time);
+	mark.lane = spooled_memory(p, pool.device);
+	mark.name = intern_text(p->sink->session->strings, names[pool.operation]);
+	mark.detail = session_detail(p->sink->session, detail, (size_t)len);
+	return sink_mark(p->sink, &mark, p->err);
+}
+
+/* Of a device as the process counts: it has no stream of the program. */
+static uint32_t unified_lane(struct spooled *p, uint32_t device)
+{
+	uint32_t lane = spooled_stream(p, device, 0, 0);
+
+	p->sink->session->lanes.at[lane].name =
+		intern_text(p->sink->session->strings, "unified memory");
+	return lane;
+}
+
+/* CUpti_ActivityUnifiedMemoryMigrationCause */
+static int unified_move(struct spooled *p, const struct cupti_unified *unified)
+{
+	static const char *const why[] = { "",
+					   " (asked for)",
+					   " (page fault)",
+					   " (prefetch)",
+					   " (eviction)",
+					   " (access counters)" };
+	struct op op = { .kind = OP_MEMCPY, .host_memory = HOST_MEMORY_MANAGED };
+	const char *way = "DtoD";
+	uint32_t device = unified->to;
+	char name[48];
+	int len;
+
+	if (!spooled_times_good(p, unified->start, unified->end))
+		return 0;
+	op.copy = COPY_DTOD;
+	if (unified->counter == CUPTI_UNIFIED_HTOD) {
+		op.copy = COPY_HTOD;
+		way = "HtoD";
+	} else if (unified->counter == CUPTI_UNIFIED_DTOH) {
+		op.copy = COPY_DTOH;
+		way = "DtoH";
+		device = unified->from;
+	}
+	len = snprintf(name, sizeof(name), "Migration %s%s", way,
+		       why[unified->flags < sizeof(why) / sizeof(why[0]) ? unified->flags : 0]);
+	op.name = session_string(p->sink->session, name, (size_t)len);
+	op.start_ns = spooled_time(p, unified->start);
+	op.end_ns = spooled_time(p, unified->end);
+	op.bytes = spooled_size(p, unified->value);
+	op.lane = unified_lane(p, device);
+	p->copies_seen++;
+	return sink_op(p->sink, &op, p->err);
+}
+
+/* CUpti_ActivityUnifiedMemoryAccessType */
+static const char *fault_name(const struct cupti_unified *unified)
+{
+	static const char *const gpu[] = { "GPU page faults", "GPU page faults (read)",
+					   "GPU page faults (write)", "GPU page faults (atomic)",
+					   "GPU page faults (prefetch)" };
+
+	switch (unified->counter) {
+	case CUPTI_UNIFIED_CPU_FAULT:
+		return "CPU page faults";
+	case CUPTI_UNIFIED_GPU_FAULT:
+		return gpu[unified->flags < sizeof(gpu) / sizeof(gpu[0]) ? unified->flags : 0];
+	case CUPTI_UNIFIED_THRASHING:
+		return "thrashing";
+	case CUPTI_UNIFIED_THROTTLING:
+		return "throttling";
+	case CUPTI_UNIFIED_REMOTE_MAP:
+		return "remote mapping";
+	default:
+		return NULL;
+	}
+}
+
+int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
+{
+	struct range range = { .kind = RANGE_PAGE_FAULT };
+	const char *name;
+	bool lasts;
+
+	TAKE(cupti_unified, unified);
+	if (unified.counter == CUPTI_UNIFIED_HTOD || unified.counter == CUPTI_UNIFIED_DTOH ||
+	    unified.counter == CUPTI_UNIFIED_DTOD)
+		return unified_move(p, &unified);
+	name = fault_name(&unified);
+	if (!name)
+		return 0;
+	/* The end of the others means nothing. */
+	lasts = unified.counter == CUPTI_UNIFIED_GPU_FAULT ||
+		unified.counter == CUPTI_UNIFIED_THROTTLING;
+	if (!spooled_times_good(p, unified.start, lasts ? unified.end : unified.start))
+		return 0;
+	range.start_ns = spooled_time(p, unified.start);
+	range.end_ns = lasts ? spooled_time(p, unified.end) : range.start_ns;
+	range.name = intern_text(p->sink->session->strings, name);
+	range.external = unified.counter <= CUPTI_UNIFIED_GPU_FAULT ? unified.value : 1;
+	if (range.external > INT64_MAX) {
+		p->malformed++;
+		range.external = 1;
+	}
+	/* Who fights over pages is a set of devices, and the CPU's faults are of none. */
+	range.lane = lasts ? unified_lane(p, unified.from) : spooled_memory(p, -1);
+	return sink_range(p->sink, &range, p->err);
+}

@@ -1,0 +1,39 @@
+#!/bin/bash
+# Records of unified memory on a card: pages that move, page faults of both sides, the
+# finding; the program's output as without sonde. About 20 s on one H200.
+#
+#   SONDE=build/portable/sonde tests/gpu/run_unified.sh
+#
+# Status 1 if a claim fails. The profile goes to $OUT.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
+sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${OUT:-$work}
+nvcc -O3 -arch=native -o "$work/unified" "$programs/unified.cu" || exit 1
+cd "$work" || exit 1
+bad=0
+claim() { # CONDITION of numbers, what
+	if (($1)); then echo "ok      $2"; else echo "FAILED  $2: $1"; bad=1; fi
+}
+one() { "$sonde" sql unified.sonde "$1" | tail -1 | tr -d ' '; }
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+./unified 5 >alone
+timeout 100 "$sonde" run --no-report -t cuda,unified -o unified.sonde -- ./unified 5 >under
+cp unified.sonde "$out/"
+"$sonde" report unified.sonde | tee "$out/unified.txt" | head -60
+"$sonde" sql unified.sonde 'select name, count(*), sum(faults), sum(duration_ns) from page_fault group by name'
+"$sonde" sql unified.sonde "select name, count(*), sum(bytes), sum(duration_ns) from memcpy group by name"
+cmp -s alone under
+claim "$? == 0" "the same output"
+mib=$((1 << 20))
+claim "$(one "select coalesce(sum(bytes), 0) from memcpy where name like 'Migration HtoD%'") >= 5 * 100 * mib" "pages that moved to the card, of 640 MiB"
+claim "$(one "select coalesce(sum(bytes), 0) from memcpy where name like 'Migration DtoH%'") >= 5 * 100 * mib" "and back"
+claim "$(one "select count(*) from memcpy where name like 'Migration HtoD (prefetch)'") > 0" "some were asked for in time"
+claim "$(one "select coalesce(sum(faults), 0) from page_fault where name like 'GPU page faults%'") > 0" "page faults of the GPU"
+claim "$(one "select count(*) from page_fault where name = 'CPU page faults'") > 0" "page faults of the CPU"
+claim "$(one "select count(*) from kernel") == 10" "all kernels"
+claim "$("$sonde" report --json unified.sonde | grep -c '"page_faults"') > 0" "the finding"
+exit $bad

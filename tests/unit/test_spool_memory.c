@@ -1,0 +1,113 @@
+/* What the spool makes of memory, modules, pools, and pages that move. */
+#include "spool_bench.h"
+
+TestSuite(spool_memory, .init = open_bench, .fini = close_bench);
+
+Test(spool_memory, allocations_are_signed_and_host_memory_has_no_device)
+{
+	struct cupti_memory memory = { .kind = CUPTI_KIND_MEMORY2,
+				       .operation = 1,
+				       .memory = 3,
+				       .address = 0x7000,
+				       .bytes = 640,
+				       .time = 12,
+				       .device = 2 };
+
+	PUT(0, memory, 128);
+	memory.operation = 2;
+	memory.memory = 2;
+	PUT(0, memory, 128);
+	memory.bytes = UINT64_MAX; /* can't be */
+	PUT(0, memory, 128);
+	take();
+	cr_assert_eq(bench.record->allocs.count, 2);
+	cr_assert_eq(bench.record->allocs.at[0].bytes, 640);
+	cr_assert_eq(bench.record->allocs.at[0].device, 2);
+	cr_assert_eq(bench.record->allocs.at[0].time_ns, 12);
+	cr_assert_eq(bench.record->allocs.at[1].bytes, -640);
+	cr_assert_eq(bench.record->allocs.at[1].device, -1);
+	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
+/* Invented by CUPTI's header. */
+Test(spool_memory, unified_memory_moves_pages_and_serves_faults)
+{
+	struct cupti_unified unified = { .kind = CUPTI_KIND_UNIFIED_MEMORY,
+					 .counter = CUPTI_UNIFIED_DTOH,
+					 .value = 4096,
+					 .start = 10,
+					 .end = 30,
+					 .from = 1,
+					 .to = UINT32_MAX,
+					 .flags = 2 };
+	const struct session *session = bench.record->sink.session;
+	const struct range *ranges;
+	const struct op *op;
+
+	PUT(0, unified, 112);
+	unified.counter = CUPTI_UNIFIED_GPU_FAULT;
+	unified.value = 37;
+	unified.flags = 1;
+	PUT(0, unified, 112);
+	unified.counter = CUPTI_UNIFIED_THRASHING;
+	unified.value = 99; /* means nothing, as the end does */
+	unified.end = 0;
+	PUT(0, unified, 112);
+	unified.counter = CUPTI_UNIFIED_GPU_FAULT;
+	PUT(0, unified, 112); /* ends before it begins */
+	unified.counter = 77;
+	PUT(0, unified, 112);
+	take();
+	op = bench.record->ops.at;
+	ranges = bench.record->ranges.at;
+	cr_assert_eq(bench.record->ops.count, 1);
+	cr_assert_str_eq(text(op->name), "Migration DtoH (page fault)");
+	cr_assert_eq(op->host_memory, HOST_MEMORY_MANAGED);
+	cr_assert_eq(op->bytes, 4096);
+	cr_assert_eq(op->end_ns, 30);
+	cr_assert_str_eq(text(session->lanes.at[op->lane].name), "unified memory");
+	cr_assert_eq(session->devices.at[session->lanes.at[op->lane].device].ordinal, 1);
+	cr_assert_eq(bench.record->ranges.count, 2);
+	cr_assert_eq(ranges[0].kind, RANGE_PAGE_FAULT);
+	cr_assert_str_eq(text(ranges[0].name), "GPU page faults (read)");
+	cr_assert_eq(ranges[0].external, 37);
+	cr_assert_eq(ranges[0].lane, op->lane);
+	cr_assert_str_eq(text(ranges[1].name), "thrashing");
+	cr_assert_eq(ranges[1].external, 1);
+	cr_assert_eq(ranges[1].end_ns, 10);
+	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
+Test(spool_memory, a_module_that_comes_or_goes_is_a_mark)
+{
+	SLOT(SLOT_MODULE, .time_ns = 10, .value = 0xc0c, .x = { 5, 1, 1, 4096 });
+	SLOT(SLOT_MODULE, .time_ns = 20, .x = { 5, 1, 0, 4096 });
+	take();
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_str_eq(text(bench.record->marks.at[0].name), "module loaded");
+	cr_assert(strstr(text(bench.record->marks.at[0].detail),
+			 "context=1;module=5;bytes=4096;crc=0xc0c"));
+	cr_assert_str_eq(text(bench.record->marks.at[1].name), "module unloaded");
+	cr_assert_eq(bench.record->marks.at[1].time_ns, 20);
+}
+
+Test(spool_memory, a_memory_pool_is_a_mark)
+{
+	struct cupti_pool pool = { .kind = CUPTI_KIND_MEMORY_POOL,
+				   .operation = 3,
+				   .device = 1,
+				   .address = 0x7f00,
+				   .bytes = 1 << 20,
+				   .threshold = 5,
+				   .time = 40 };
+
+	PUT(0, pool, 88);
+	pool.operation = 9;
+	PUT(0, pool, 88);
+	take();
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_str_eq(text(bench.record->marks.at[0].name), "memory pool trimmed");
+	cr_assert_eq(bench.record->marks.at[0].time_ns, 40);
+	cr_assert(strstr(text(bench.record->marks.at[0].detail),
+			 "pool=0x7f00;bytes=1048576;threshold=5"));
+}
