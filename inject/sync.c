@@ -23,7 +23,8 @@ static const struct sync_call {
 
 enum { CALL_COUNT = sizeof(CALLS) / sizeof(CALLS[0]), PER_THREAD = 0x80 };
 
-/* Of the call that this thread is in: its begin, and whose it is; 0: none. */
+/* Of the call that this thread is in, where recording was on as it began: its begin, and
+ * whose it is; 0: none. */
 static __thread uint64_t begun_ns __attribute__((tls_model("initial-exec")));
 static __thread uint32_t begun_in __attribute__((tls_model("initial-exec")));
 
@@ -61,17 +62,18 @@ static uint32_t stream_id(struct inject *inject, void *context, uintptr_t handle
 	return id;
 }
 
-/* [hot] A call that failed waited for nothing, and its stream may be none. */
+/* [hot] A call that failed waited for nothing, and its stream may be none. What CUPTI takes
+ * here is no part of the wait. */
 static void ended(struct inject *inject, struct segment *segment, uint8_t what,
 		  const struct cupti_callback *call)
 {
 	const struct sync_call *sync = &CALLS[(what & ~PER_THREAD) - 1];
 	const uintptr_t *parameters = call->params;
+	uint64_t ended_ns = inject_now();
 	uint32_t device = UINT32_MAX, stream = UINT32_MAX;
 	struct segment_slot *slot;
 
-	if (!atomic_load(&inject->active) || !call->context ||
-	    (call->result && *(const uint32_t *)call->result))
+	if (!call->context || (call->result && *(const uint32_t *)call->result))
 		return;
 	if (sync->has_stream && parameters)
 		stream = stream_id(inject, call->context, parameters[0], what & PER_THREAD);
@@ -80,6 +82,7 @@ static void ended(struct inject *inject, struct segment *segment, uint8_t what,
 	slot = slot_take(segment);
 	if (!slot)
 		return;
+	slot->time_ns = ended_ns;
 	slot->value = begun_ns;
 	slot->a = sync->kind;
 	slot->b = call->correlation;
@@ -89,7 +92,8 @@ static void ended(struct inject *inject, struct segment *segment, uint8_t what,
 	slot_commit(slot, SLOT_SYNC);
 }
 
-/* [hot] */
+/* [hot] What counts is whether recording was on as the call began, as for CUPTI's records of
+ * calls. */
 bool sync_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		 const struct cupti_callback *call)
 {
@@ -102,7 +106,7 @@ bool sync_called(struct inject *inject, struct segment *segment, uint32_t domain
 		return true;
 	if (call->site == CUPTI_SITE_ENTER) {
 		begun_ns = inject_now();
-		begun_in = domain;
+		begun_in = atomic_load(&inject->active) ? domain : 0;
 	} else if (begun_in == domain) {
 		ended(inject, segment, what, call);
 		begun_in = 0;

@@ -5,11 +5,16 @@
  * A stream belongs to a device, whose record can come later than the wait: without it
  * the device would be another one than the driver's samples know. Early waits are kept.
  */
-#include <string.h>
-
 #include "collect/spool_process.h"
 
 enum { EARLY_MAX = 4096 };
+
+/* Devices come one by one: that another is known says nothing. */
+static bool is_early(struct spooled *p, const struct early_wait *wait)
+{
+	return wait->stream != UINT32_MAX && wait->device != UINT32_MAX &&
+	       !map_find(&p->rows, wait->device);
+}
 
 static int put(struct spooled *p, const struct early_wait *wait)
 {
@@ -24,7 +29,7 @@ static int put(struct spooled *p, const struct early_wait *wait)
 	call.name = intern_text(p->sink->session->strings, names[wait->kind]);
 	call.start_ns = wait->start_ns;
 	call.end_ns = wait->end_ns;
-	if (wait->stream == UINT32_MAX || wait->device == UINT32_MAX || !p->rows.count)
+	if (wait->stream == UINT32_MAX || !map_find(&p->rows, wait->device))
 		call.lane = spooled_other(p, "synchronisation");
 	else
 		call.lane = spooled_stream(p, wait->device, wait->context, wait->stream);
@@ -40,13 +45,15 @@ int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
 		return 0;
 	}
 	wait.start_ns = (int64_t)slot->value;
+	if (!spooled_is_open(p, wait.start_ns))
+		return 0;
 	wait.end_ns = (int64_t)slot->time_ns;
 	wait.kind = (enum sync_kind)slot->a;
 	wait.correlation = slot->b;
 	wait.context = slot->x[0];
 	wait.stream = slot->x[1];
 	wait.device = slot->x[2];
-	if (!p->rows.count && p->early_waits.count < EARLY_MAX) {
+	if (p->early_waits.count < EARLY_MAX && is_early(p, &wait)) {
 		*VEC_ADD(&p->early_waits) = wait;
 		return 0;
 	}
@@ -55,12 +62,17 @@ int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
 
 int spooled_early_waits(struct spooled *p, bool last)
 {
+	size_t kept = 0;
 	int ret = 0;
 
-	if (!p->rows.count && !last)
-		return 0;
-	for (size_t i = 0; i < p->early_waits.count && ret >= 0; i++)
-		ret = put(p, &p->early_waits.at[i]);
-	p->early_waits.count = 0;
+	for (size_t i = 0; i < p->early_waits.count && ret >= 0; i++) {
+		struct early_wait wait = p->early_waits.at[i];
+
+		if (!last && is_early(p, &wait))
+			p->early_waits.at[kept++] = wait;
+		else
+			ret = put(p, &wait);
+	}
+	p->early_waits.count = kept;
 	return ret;
 }

@@ -117,7 +117,7 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 	if (slots || nested)
 		spooled_complain(told, p,
 				 "%" PRIu64
-				 " ranges, marks and sites were lost, their ring was full; "
+				 " ranges, marks, waits and sites were lost, their ring was full; "
 				 "%" PRIu64 " calls came from inside sonde's own functions",
 				 slots, nested);
 }

@@ -294,7 +294,7 @@ int cudaDeviceSynchronize(void)
 {
 	struct puppet_call call = puppet_begin(2, 165, NULL);
 
-	return puppet_end(&call, 0);
+	return puppet_end(&call, cuCtxSynchronize());
 }
 
 static void memory(const struct puppet_call *call, uint64_t address, size_t bytes, bool obtained)

@@ -637,16 +637,16 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
 	return 0;
 }
 
-uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
-{
-	return cuptiGetContextId(stream, ret_id) || !context;
-}
-
 uint32_t cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *ret_id)
 {
 	static uint32_t defaults[] = { 7, 8 };
 
-	return cuptiGetStreamId(context, stream ? stream : &defaults[per_thread], ret_id);
+	return cuptiGetContextId(stream ? stream : &defaults[per_thread], ret_id) || !context;
+}
+
+uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
+{
+	return cuptiGetStreamIdEx(context, stream, 0, ret_id);
 }
 
 uint32_t cuptiGetDeviceId(void *context, uint32_t *ret_id)

@@ -188,13 +188,32 @@ def unified():
             at.close()
 
 
+def waits(**place):
+    """Each wait once, the runtime's and not the driver's inside it, on the stream it is for."""
+    def check():
+        at = Place(**place)
+        try:
+            at.sonde(host("waits"))
+            expect(at.number("select count(*) from sync s join runtime r using(correlation) where "
+                             "s.name='Context Sync' and s.start_ns >= r.start_ns") == 801, "waits for all")
+            expect(at.number("select count(*) from sync") == 801 + 800 + 1, "no others")
+            streams = at.rows("select s.stream, count(*) n, (select count(*) from kernel k where k.stream = s.stream) k "
+                              "from sync s where s.name='Stream Sync' group by s.stream order by n")
+            expect([(row["n"], row["k"]) for row in streams] == [(1, 0)] + 4 * [(200, 200)], streams)
+            expect(streams[0]["stream"] == 7, "the default stream")
+            expect(at.lost() == 0, "lost")
+        finally:
+            at.close()
+    return check
+
+
 def api_all():
     at = Place()
     try:
         at.sonde(host("work"), "--cuda-api", "all", "--trace", "cuda")
-        expect(at.number("select count(*) from driver where name='cuCtxSynchronize'") == 0, "not called")
+        expect(at.number("select count(*) from driver where name='cuCtxSynchronize'") == 10, "the runtime's")
         expect(at.number("select count(*) from range") == 0, "NVTX was not asked for")
-        expect(at.number("select count(*) from driver") == 10 * 5 + 5, "all driver calls but cuInit")
+        expect(at.number("select count(*) from driver") == 10 * 6 + 5, "all driver calls but cuInit")
     finally:
         at.close()
 
@@ -376,6 +395,8 @@ def profiler_range():
         expect(at.kernels() == 70, "%d kernels" % at.kernels())
         calls = at.number("select count(*) from driver where name='cuLaunchKernel'")
         expect(calls == 70, "%d calls" % calls)
+        waits = at.number("select count(*) from sync")
+        expect(waits == 1, "%d waits" % waits)
     finally:
         at.close()
 
@@ -787,6 +808,8 @@ CASES = {
     "unified": unified,
     "api_all": api_all,
     "nvtx": nvtx,
+    "waits": waits(),
+    "waits_old": waits(old=True, cupti="version=22"),
     "profiler_range": profiler_range,
     "memory_sites": memory_sites,
     "memory_sites_by_path": sites_by_path,

@@ -16,6 +16,7 @@
 	X(slow_one)       \
 	X(one)            \
 	X(work)           \
+	X(waits)          \
 	X(threads)        \
 	X(contexts)       \
 	X(forked)         \

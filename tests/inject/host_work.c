@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake/puppet_cuda.h"
 #include "inject/host.h"
@@ -83,6 +85,42 @@ int host_threads(void)
 	gpu_begin();
 	run_threads(8, 0, launch_500);
 	say("launches 4000\n");
+	return 0;
+}
+
+static void *wait_200(void *unused)
+{
+	void *stream;
+
+	(void)cuStreamCreate(&stream, 0);
+	for (int i = 0; i < 200; i++) {
+		range_push("wait");
+		(void)cuLaunchKernel("plain_name", 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+		(void)cuStreamSynchronize(stream);
+		(void)cudaDeviceSynchronize();
+		range_pop();
+	}
+	(void)cuStreamDestroy_v2(stream);
+	return unused;
+}
+
+/* Threads that wait, each for a stream of its own, and a child for which CUDA is dead. */
+int host_waits(void)
+{
+	pid_t child;
+
+	gpu_begin();
+	(void)cudaDeviceSynchronize();
+	child = fork();
+	if (child == 0) {
+		(void)cuStreamSynchronize(NULL);
+		(void)cudaDeviceSynchronize();
+		_exit(0);
+	}
+	run_threads(4, 0, wait_200);
+	(void)waitpid(child, NULL, 0);
+	(void)cuStreamSynchronize(NULL);
+	say("launches 800\n");
 	return 0;
 }
 
@@ -198,12 +236,15 @@ int host_profiler(void)
 	gpu_begin();
 	for (int i = 0; i < 50; i++)
 		(void)gpu_launch();
+	(void)cudaDeviceSynchronize();
 	nap_ms(20);
 	(void)cuProfilerStart();
 	gpu_launches(70);
+	(void)cudaDeviceSynchronize();
 	nap_ms(20);
 	nap_ms(20);
 	(void)cuProfilerStop();
+	(void)cudaDeviceSynchronize();
 	for (int i = 0; i < 50; i++)
 		(void)gpu_launch();
 	nap_ms(20);

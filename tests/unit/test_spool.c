@@ -164,44 +164,6 @@ Test(spool, overheads_and_compilation_are_calls)
 	cr_assert_str_eq(text(calls[1].name), "JIT compile");
 }
 
-/* The second is there before the device is known: it has to be on the right one. */
-Test(spool, a_wait_is_a_call_on_its_stream)
-{
-	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE, .id = 1, .uuid = { 0xab } };
-	const struct session *session = bench.record->sink.session;
-	const struct call *calls;
-
-	bench.pid = (uint32_t)getpid(); /* it lives: there is more to come */
-	bench_claim(&bench);
-	SLOT(SLOT_SYNC, .time_ns = 50, .value = 5, .a = SYNC_CONTEXT, .b = 80,
-	     .x = { 3, UINT32_MAX, 1 });
-	SLOT(SLOT_SYNC, .time_ns = 70, .value = 60, .a = SYNC_STREAM, .b = 81, .x = { 3, 7, 1 });
-	SLOT(SLOT_SYNC, .time_ns = 70, .value = 71, .a = SYNC_STREAM, .b = 82, .x = { 3, 7, 1 });
-	SLOT(SLOT_SYNC, .time_ns = 70, .value = 60, .a = SYNC_KINDS, .b = 83, .x = { 3, 7, 1 });
-	take();
-	cr_assert_eq(bench.record->calls.count, 0, "before the device");
-	cr_assert_eq(loss(LOSS_malformed), 2);
-	PUT(0, device, 184);
-	take();
-	SLOT(SLOT_SYNC, .time_ns = 90, .value = 80, .a = SYNC_STREAM_WAIT, .b = 84,
-	     .x = { 3, 8, 1 });
-	take();
-	calls = bench.record->calls.at;
-	cr_assert_eq(bench.record->calls.count, 3);
-	cr_assert_str_eq(text(calls[0].name), "Context Sync");
-	cr_assert_eq(calls[0].kind, CALL_SYNC);
-	cr_assert_eq(session->lanes.at[calls[0].lane].stream, -1);
-	cr_assert_str_eq(text(calls[1].name), "Stream Sync");
-	cr_assert_eq(calls[1].start_ns, 60);
-	cr_assert_eq(calls[1].end_ns, 70);
-	cr_assert_eq(calls[1].correlation, 81);
-	cr_assert_eq(session->lanes.at[calls[1].lane].stream, 7);
-	cr_assert_eq(session->lanes.at[calls[1].lane].context, 3);
-	cr_assert_str_eq(text(calls[2].name), "Stream Wait Event");
-	cr_assert_eq(session->lanes.at[calls[2].lane].stream, 8);
-	cr_assert_eq(session->devices.count, 1, "one device, by its UUID");
-}
-
 static const char *detail(size_t mark)
 {
 	return text(bench.record->marks.at[mark].detail);

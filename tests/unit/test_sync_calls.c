@@ -14,6 +14,7 @@ static uint64_t now_ns = 100;
 struct segment_slot *slot_take(struct segment *of)
 {
 	(void)of;
+	slot.time_ns = inject_now();
 	return &slot;
 }
 
@@ -31,6 +32,7 @@ uint64_t inject_now(void)
 
 static uint32_t id_of(void *context, void *stream, uint8_t per_thread, uint32_t *ret_id)
 {
+	now_ns += 1000; /* it takes its time */
 	if ((uintptr_t)stream == 0xbad)
 		return 1;
 	*ret_id = stream ? (uint32_t)(uintptr_t)stream : per_thread ? 8 : 7;
@@ -82,6 +84,7 @@ Test(sync_calls, the_outer_call_counts)
 	call_of(CUPTI_DOMAIN_RUNTIME, IN_STREAM, CUPTI_SITE_EXIT, 0x11, 0);
 	cr_assert_eq(slots, 1);
 	cr_assert_eq(slot.value, 100, "its begin");
+	cr_assert_eq(slot.time_ns, 101, "its end");
 	cr_assert_eq(slot.a, SYNC_STREAM);
 	cr_assert_eq(slot.b, CUPTI_DOMAIN_RUNTIME, "its correlation");
 	cr_assert_eq(slot.x[0], 3);
@@ -123,4 +126,20 @@ Test(sync_calls, what_failed_or_is_not_recorded_is_not_told)
 	both(CUPTI_DOMAIN_RUNTIME, EVENT, 0, 0);
 	cr_assert_eq(slots, 1);
 	cr_assert_not(sync_called(&inject, &segment, CUPTI_DOMAIN_RUNTIME, 9, NULL));
+}
+
+/* As CUPTI's records of calls: the reader drops those that begin in a pause. */
+Test(sync_calls, what_began_while_recording_was_on_is_told)
+{
+	watch();
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_ENTER, 0, 0);
+	atomic_store(&inject.active, false);
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
+	cr_assert_eq(slots, 1);
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_ENTER, 0, 0);
+	atomic_store(&inject.active, true);
+	both(CUPTI_DOMAIN_DRIVER, EVENT, 0, 0);
+	cr_assert_eq(slots, 2, "the driver's inside it began later");
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
+	cr_assert_eq(slots, 2);
 }
