@@ -291,13 +291,18 @@ static void cause_tell(struct idle_fact *idle, int64_t ns, int64_t from, bool up
 	}
 }
 
-/* A queued kernel that came at once after a short one of its stream: ops of a segment
- * are of one stream and kind. */
-static bool is_turnaround(const struct timeline *timeline, int64_t ns, uint32_t last, uint32_t op)
+/* A queued kernel that came at once after a short one of its stream: ops of a segment are of
+ * one stream and kind. The nodes of a graph are one launch, and fewer launches would spare
+ * none of their gaps. The gap as a whole is short: of a long one that ends with a late launch a
+ * part, too, is spent waiting. */
+static bool is_turnaround(const struct timeline *timeline, int64_t gap_ns, uint32_t last,
+			  uint32_t op)
 {
+	const struct tl_ops *ops = &timeline->ops;
 	const struct tl_segment *segment;
 
-	if (!ns || ns > TURNAROUND_NS || op_ns(&timeline->ops, last) >= SMALL_KERNEL_NS)
+	if (gap_ns > TURNAROUND_NS || op_ns(ops, last) >= SMALL_KERNEL_NS ||
+	    ops->call[last] == ops->call[op])
 		return false;
 	segment = op_segment(timeline, op);
 	return segment->kind == STORE_kernel && last - segment->first < segment->count;
@@ -305,7 +310,7 @@ static bool is_turnaround(const struct timeline *timeline, int64_t ns, uint32_t 
 
 /* A gap is the launch's where that is the most of it: the first launch after
  * something else took its time is late, too, but not slow. */
-static void gap_tell(struct idler *idler, int64_t from, uint32_t last, uint32_t op)
+static void gap_tell(struct idler *idler, int64_t from, int64_t to, uint32_t last, uint32_t op)
 {
 	int64_t queued_ns = idler->gap_ns[IDLE_DEPENDENCY];
 	const struct timeline *timeline = idler->timeline;
@@ -320,7 +325,7 @@ static void gap_tell(struct idler *idler, int64_t from, uint32_t last, uint32_t 
 		cause_tell(&idler->out[cause], ns, from, upload);
 		is_launch &= ns <= launch_ns;
 	}
-	if (is_turnaround(timeline, queued_ns, last, op)) {
+	if (queued_ns && is_turnaround(timeline, to - from, last, op)) {
 		idler->out[IDLE_DEPENDENCY].turnaround_ns += queued_ns;
 		idler->out[IDLE_DEPENDENCY].turnaround_count++;
 	}
@@ -342,7 +347,7 @@ static void gap(struct idler *idler, int64_t from, int64_t to, uint32_t last, ui
 		     to - from - pauses_within(&idler->device->pauses, from, to));
 	else
 		launched_gap(idler, from, to, call);
-	gap_tell(idler, from, last, op);
+	gap_tell(idler, from, to, last, op);
 }
 
 static struct tl_readback *readback_of(struct timeline *timeline, uint32_t op)

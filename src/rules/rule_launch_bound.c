@@ -9,8 +9,10 @@ static const double LAUNCH_BOUND_SHARE = 0.10;
 /* From here on it is worth a note: a part of each step that launches many small
  * kernels hides in the share of the whole. */
 static const double LAUNCH_NOTE_SHARE = 0.03;
-/* With what the device itself takes from one short kernel to the next. */
+/* With what the device itself takes from one short kernel to the next, where that is a
+ * tenth of both and more, and most kernels are short. */
 static const double SHORT_NOTE_SHARE = 0.02;
+static const double TURNAROUND_PART = 0.1;
 static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 
 /* Fewer launches have no rate. */
@@ -53,15 +55,27 @@ static int64_t between_ns(const struct judged *judged)
 	return judged->idle[IDLE_LAUNCH_RATE].ns + judged->idle[IDLE_DEPENDENCY].turnaround_ns;
 }
 
+/* A note that is of the short kernels, whoever is late. */
+static bool is_of_short(const struct device_fact *device, const struct judged *judged)
+{
+	int64_t turn_ns = judged->idle[IDLE_DEPENDENCY].turnaround_ns;
+
+	return device->small_kernels > device->kernel_count / 2 &&
+	       share_of(judged->idle[IDLE_LAUNCH_RATE].ns, judged->span_ns) < LAUNCH_BOUND_SHARE &&
+	       share_of(between_ns(judged), judged->span_ns) >= SHORT_NOTE_SHARE &&
+	       (double)turn_ns >= TURNAROUND_PART * (double)between_ns(judged);
+}
+
 static const char *claim(const struct facts *facts, struct findings *findings,
 			 const struct device_fact *device, const struct judged *judged,
-			 double share)
+			 bool of_short)
 {
 	const struct idle_fact *rate = &judged->idle[IDLE_LAUNCH_RATE];
 	const char *where = tell_device(facts, findings, device->device);
+	double share = share_of(rate->ns, judged->span_ns);
 	struct unit_text ns, percent, median, gap, count, lost, turn;
 
-	if (share >= LAUNCH_NOTE_SHARE)
+	if (!of_short)
 		return finding_text(
 			findings,
 			_("%s ran dry between launches for %s (%s of the span): %s kernels with a "
@@ -88,7 +102,8 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	struct judged judged = device_judged(device);
 	int64_t idle_ns = judged.idle[IDLE_LAUNCH_RATE].ns;
 	double share = share_of(idle_ns, judged.span_ns);
-	int64_t high_ns = share >= LAUNCH_NOTE_SHARE ? idle_ns : between_ns(&judged);
+	bool of_short = is_of_short(device, &judged);
+	int64_t high_ns = of_short ? between_ns(&judged) : idle_ns;
 	struct finding *finding = finding_add(findings, rule,
 					      share >= LAUNCH_BOUND_BAD_SHARE ? SEVERITY_BAD
 					      : share >= LAUNCH_BOUND_SHARE   ? SEVERITY_WARN
@@ -97,7 +112,9 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	int64_t low_ns = idle_ns - judged.launch_sum_ns;
 
 	finding->device = device->device;
-	finding->claim = claim(facts, findings, device, &judged, share);
+	if (of_short)
+		finding->title = _("Time is lost between many short kernels");
+	finding->claim = claim(facts, findings, device, &judged, of_short);
 	finding->coverage = device->coverage;
 	finding_impact(finding, low_ns > 0 ? low_ns : 0, high_ns, part_judged(&judged),
 		       judged.span_ns);
@@ -130,7 +147,7 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		judged = device_judged(device);
 		if (share_of(judged.idle[IDLE_LAUNCH_RATE].ns, judged.span_ns) >=
 			    LAUNCH_NOTE_SHARE ||
-		    share_of(between_ns(&judged), judged.span_ns) >= SHORT_NOTE_SHARE)
+		    is_of_short(device, &judged))
 			tell(facts, rule, device, findings);
 	}
 }

@@ -477,6 +477,25 @@ Test(idle, from_one_short_kernel_to_the_next_is_a_turnaround)
 	trace_done(&trace);
 }
 
+/* In a graph fewer launches would spare nothing. A kernel whose launch was late and that began 4 us
+ * later than most do was not queued when the device ran dry. */
+Test(idle, neither_graphs_nor_late_launches_have_turnarounds)
+{
+	struct trace trace = trace_new();
+	const struct idle_fact *idle;
+	uint64_t graph = trace_call(&trace, 1, "cudaGraphLaunch", 0, 5);
+
+	trace_kernel(&trace, 7, "node", 100, 102, graph);
+	trace_kernel(&trace, 7, "node", 103, 105, graph);
+	trace_kernel(&trace, 7, "node", 106, 108, graph);
+	trace_launch(&trace, 1, 400, 424, 426);
+	idle = &trace_analyze(&trace)->idle[IDLE_DEPENDENCY];
+	cr_assert_eq(idle->ns, (1 + 1 + 4) * 1000);
+	cr_assert_eq(idle->turnaround_count, 0);
+	cr_assert_eq(idle->turnaround_ns, 0);
+	trace_done(&trace);
+}
+
 /* Many gaps of two threads in turn, and looks of both: counted as one by one. */
 Test(idle, looks_are_counted_gap_by_gap)
 {

@@ -183,8 +183,6 @@ Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
 	set_idle(fact, IDLE_LAUNCH_RATE, 31 * MS);
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
 	set_idle(fact, IDLE_LAUNCH_RATE, 29 * MS);
-	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1, "as short kernels, from 20 on");
-	set_idle(fact, IDLE_LAUNCH_RATE, 19 * MS);
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0);
 	bench_done(&bench);
 }
@@ -208,6 +206,31 @@ Test(launch_bound, counts_what_the_device_takes_between_short_kernels)
 	cr_assert_says(first(&bench)->claim, "6,000 of 6,040 are shorter than 10.0 us");
 	cr_assert_says(first(&bench)->claim, "14.0 ms as the next was not launched yet");
 	cr_assert_says(first(&bench)->claim, "7.00 ms on the way");
+	cr_assert_says(first(&bench)->title, "short kernels");
+	fact->small_kernels = 3020;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0, "half of them are long");
+	bench_done(&bench);
+}
+
+/* The more is lost the more is told: no step at the threshold of launches alone. */
+Test(launch_bound, a_note_of_short_kernels_counts_both)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE, 31);
+
+	fact->small_kernels = 900;
+	fact->idle[IDLE_DEPENDENCY].turnaround_ns = 20 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->impact_high_ns, 51 * MS);
+	set_idle(fact, IDLE_LAUNCH_RATE, 101 * MS);
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	cr_assert_eq(first(&bench)->impact_high_ns, 101 * MS);
+	cr_assert_says(first(&bench)->claim, "a launch comes every");
+	set_idle(fact, IDLE_LAUNCH_RATE, 29 * MS);
+	fact->idle[IDLE_DEPENDENCY].turnaround_ns = 3 * MS;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0,
+		     "launches alone, nearly: from 3 % on");
 	bench_done(&bench);
 }
 
