@@ -34,14 +34,17 @@ def pin():
 def spent():
     """Of each thread: user and system ticks; switches and page faults of this one."""
     threads = []
-    for path in glob.glob("/proc/self/task/*/stat"):
-        with open(path) as file:
-            name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+    for path in ["/proc/thread-self/stat", *glob.glob("/proc/self/task/*/stat")]:
+        try:
+            with open(path) as file:
+                name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue # the thread has ended
         fields = rest.split()
         threads.append((name, int(fields[11]), int(fields[12]), int(fields[7])))
     with open("/proc/thread-self/status") as file:
         switches = [line.split()[1] for line in file if "ctxt" in line]
-    busy = ["%s %d+%d" % thread[:3] for thread in threads if thread[1] + thread[2] > 20]
+    busy = ["%s %d+%d" % thread[:3] for thread in threads[1:] if thread[1] + thread[2] > 20]
     print("ticks", ", ".join(busy), "faults", threads[0][3], "switches", *switches, file=sys.stderr)
 
 

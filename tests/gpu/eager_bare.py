@@ -1,6 +1,6 @@
 """What CUPTI itself takes of an eager torch loop, by what is asked of it: bare_cupti.c
 switched on and off within ONE process, as two processes differ by more than what is looked
-for. Variants alternate; after each round the medians so far are printed, at the end
+for. Variants alternate; each round is printed as it ends, at the end the medians, then
 torch.profiler's.
 
     python3 eager_bare.py BARE.so SECONDS
@@ -71,6 +71,7 @@ us = {words: [] for words in VARIANTS}
 while time.time() < until:
     for words in VARIANTS:
         us[words].append(once(words))
+    print(*("%.2f" % values[-1] for values in us.values()), flush=True)
 print("%d rounds: us an operator, median; added in the same round, median; least" % len(us[None]))
 for words, values in us.items():
     row("plain" if words is None else "kernels" if not words else "kernels," + words, values, us[None])

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 
-BUSY = "import os\nos.sched_setaffinity(0, {%d})\nprint(flush=True)\nwhile True:\n    pass"
+# Ends with us, however that is.
+BUSY = "import os\nos.sched_setaffinity(0, {%d})\nprint(flush=True)\nwhile os.getppid() == %d:\n    pass"
 # Two threads of one core take 1.3 times as long and more.
 SHARED = 1.25
 
@@ -24,7 +25,7 @@ def seconds():
 
 
 def beside(cpu):
-    other = subprocess.Popen([sys.executable, "-S", "-c", BUSY % cpu], stdout=subprocess.PIPE)
+    other = subprocess.Popen([sys.executable, "-S", "-c", BUSY % (cpu, os.getpid())], stdout=subprocess.PIPE)
     other.stdout.readline()
     took = min(seconds() for _ in range(5))
     other.kill()

@@ -12,14 +12,14 @@
 # missed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-programs=${PROGRAMS:-$here/../../examples/programs}
+programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
 sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
 rounds=${1:-5}
 shift $(($# > 0))
 parts=" ${*:-launch eager train sampling} "
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-out=${OUT:-$work}
+out=$(realpath "${OUT:-$work}")
 many=200000
 nsys=$(ls /opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys 2>/dev/null | tail -1)
 for p in launch cases; do
@@ -29,9 +29,9 @@ cuda=$(dirname "$(dirname "$(realpath "$(command -v nvcc)")")")
 gcc -O2 -fPIC -shared -I"$cuda/include" -I"$cuda/extras/CUPTI/include" -o "$work/bare.so" \
 	"$here/bare_cupti.c" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
 	-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 1
-cd "$work"
+cd "$work" || exit 1
 # The thread that launches has a core for itself.
-read -r CORE others < <(python3 "$here/quiet_core.py")
+read -r CORE others < <(python3 "$here/quiet_core.py") || exit 1
 export CORE
 taskset -pc "$others" $$ >/dev/null
 
@@ -41,8 +41,11 @@ put() { # NAME, its value from standard input
 }
 us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
 step() { sed -n 's/.*step \([0-9.]*\).*/\1/p'; }
-run() { timeout 120 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/run_cost.err"; }
-kernels() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' | tail -1 | tr -d ' '; }
+run() { # what is counted afterwards is of this run
+	rm -f "$work/p.sonde"
+	timeout 120 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/run_cost.err"
+}
+kernels() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' | tail -1 | tr -d ' ' | grep . || echo 0; }
 bytes() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' >/dev/null && stat -c %s "$work/p.sonde"; }
 
 # launch.cu, once each way.

@@ -19,14 +19,14 @@ limit=${1:-300}
 shift $(($# > 0))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-out=${OUT:-$work}
+out=$(realpath "${OUT:-$work}")
 declare -A commands=(
 	[launch]="./launch 200000"
 	[eager]="python3 $here/eager.py none"
 	[train]="python3 $programs/train.py fast --profiler none --steps 150"
 )
-cd "$work"
-read -r CORE others < <(python3 "$here/quiet_core.py")
+cd "$work" || exit 1
+read -r CORE others < <(python3 "$here/quiet_core.py") || exit 1
 export CORE
 taskset -pc "$others" $$ >/dev/null
 if [[ $dry ]]; then

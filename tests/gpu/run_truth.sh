@@ -13,12 +13,12 @@ programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
 sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-out=${OUT:-$work}
+out=$(realpath "${OUT:-$work}")
 kills=${KILLS:-20}
 for p in launch cases pipeline; do
 	nvcc -O3 -lineinfo -arch=sm_90 -o "$work/$p" "$programs/$p.cu" || exit 1
 done
-cd "$work"
+cd "$work" || exit 1
 bad=0
 claim() {
 	if (($1 == 0)); then echo "ok      $2"; else echo "FAILED  $2"; bad=1; fi
