@@ -62,8 +62,8 @@ static uint32_t stream_id(struct inject *inject, void *context, uintptr_t handle
 	return id;
 }
 
-/* [hot] A call that failed waited for nothing, and its stream may be none. What CUPTI takes
- * here is no part of the wait. */
+/* [hot] Of a call that failed the stream may be none, or its context be gone by now: CUPTI is
+ * not asked. What CUPTI takes here is no part of the wait. */
 static void ended(struct inject *inject, struct segment *segment, uint8_t what,
 		  const struct cupti_callback *call)
 {
