@@ -19,15 +19,16 @@ static const double LAUNCH_BOUND_BAD_SHARE = 0.5;
 static const int64_t LAUNCHES_LEAST = 50;
 
 static void evidence(const struct facts *facts, struct findings *findings,
-		     const struct device_fact *device, const struct judged *judged,
+		     const struct device_fact *device, const struct judged *judged, bool of_short,
 		     struct finding *finding)
 {
 	const char *where = tell_device(facts, findings, device->device);
 
 	finding_evidence(finding, "idle.launch_rate", (double)judged->idle[IDLE_LAUNCH_RATE].ns,
 			 "ns", where);
-	finding_evidence(finding, "idle.turnaround",
-			 (double)judged->idle[IDLE_DEPENDENCY].turnaround_ns, "ns", where);
+	if (of_short)
+		finding_evidence(finding, "idle.turnaround",
+				 (double)judged->idle[IDLE_DEPENDENCY].turnaround_ns, "ns", where);
 	finding_evidence(finding, "kernel_count", (double)judged->kernel_count, "count", where);
 	finding_evidence(finding, "kernel_p50_ns", (double)device->kernel_p50_ns, "ns", where);
 	finding_evidence(finding, "launch_gap_p50_ns", (double)device->launch_gap_p50_ns, "ns",
@@ -118,7 +119,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding->coverage = device->coverage;
 	finding_impact(finding, low_ns > 0 ? low_ns : 0, high_ns, part_judged(&judged),
 		       judged.span_ns);
-	evidence(facts, findings, device, &judged, finding);
+	evidence(facts, findings, device, &judged, of_short, finding);
 	advice(finding);
 	tell_setup(findings, device, finding);
 	tell_host_doubt(facts, findings, finding);

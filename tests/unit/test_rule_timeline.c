@@ -175,6 +175,7 @@ Test(launch_bound, begins_at_a_tenth_of_the_span_and_subtracts_the_launch_calls)
 	cr_assert_eq(first(&bench)->impact_low_ns, 81 * MS);
 	cr_assert_eq(first(&bench)->impact_high_ns, 101 * MS);
 	cr_assert_says(first(&bench)->claim, "a launch comes every 50.0 us");
+	cr_assert_str_neq(first(&bench)->evidence.at[1].metric, "idle.turnaround");
 	cr_assert_says(first(&bench)->advice.at[0], "CUDA graphs");
 	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
 	set_idle(fact, IDLE_LAUNCH_RATE, 99 * MS);
@@ -207,6 +208,7 @@ Test(launch_bound, counts_what_the_device_takes_between_short_kernels)
 	cr_assert_says(first(&bench)->claim, "14.0 ms as the next was not launched yet");
 	cr_assert_says(first(&bench)->claim, "7.00 ms on the way");
 	cr_assert_says(first(&bench)->title, "short kernels");
+	cr_assert_str_eq(first(&bench)->evidence.at[1].metric, "idle.turnaround");
 	fact->small_kernels = 3020;
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0, "half of them are long");
 	bench_done(&bench);
