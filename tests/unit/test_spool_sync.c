@@ -1,48 +1,9 @@
 /* What synchronising calls waited for, as the spool tells it. */
-#include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "segment_bench.h"
-
-static struct bench bench;
-static struct err err;
-
-static void open_bench(void)
-{
-	struct spool_opts opts = { .segments = 2, .buffer_bytes = 8192, .buffers = 4 };
-
-	cr_assert(bench_open(&bench, &opts));
-	bench_claim(&bench);
-}
-
-static void close_bench(void)
-{
-	bench_close(&bench);
-}
+#include "spool_bench.h"
 
 TestSuite(spool_sync, .init = open_bench, .fini = close_bench);
-
-static void take(void)
-{
-	cr_assert_geq(spool_take(bench.spool, &bench.record->sink, &err), 0, "%s", err.line);
-}
-
-static const char *text(uint32_t id)
-{
-	return session_text(bench.record->sink.session, id);
-}
-
-static int64_t loss(enum loss id)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < bench.record->sink.session->losses.count; i++)
-		count += bench.record->sink.session->losses.at[i].count[id];
-	return count;
-}
-
-#define PUT(index, record, bytes) bench_record(&bench, index, &(record), sizeof(record), bytes)
-#define SLOT(kind, ...)           bench_slot(&bench, kind, (struct segment_slot){ __VA_ARGS__ })
 
 /* The second is there before the device is known: it has to be on the right one. */
 Test(spool_sync, a_wait_is_a_call_on_its_stream)
