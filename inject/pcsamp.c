@@ -186,23 +186,10 @@ static void put_pc(struct segment *segment, const struct pc_context *pc, const s
 	}
 }
 
-static void put_totals(struct segment *segment, const struct pc_context *pc,
-		       const struct cupti_pc_data *data)
+static void count_totals(struct segment *segment, const struct cupti_pc_data *data)
 {
-	struct segment_slot *slot;
-
-	if (!data->total && !data->dropped)
-		return;
 	atomic_fetch_add(&segment->counts.pc_samples, data->total);
 	atomic_fetch_add(&segment->counts.pc_dropped, data->dropped);
-	slot = slot_take(segment);
-	if (!slot)
-		return;
-	slot->value = data->total;
-	slot->x[0] = (uint32_t)data->dropped;
-	slot->x[1] = (uint32_t)data->other_kernels;
-	slot->x[2] = pc->id;
-	slot_commit(slot, SLOT_PC_TOTALS);
 }
 
 /* What a drain brought, into the ring, unless recording is paused; the samples. */
@@ -223,7 +210,7 @@ static uint64_t put(struct inject *inject, struct pc_context *pc)
 		data->at[i].stall_count = 0;
 	}
 	if (counts)
-		put_totals(segment, pc, data);
+		count_totals(segment, data);
 	data->total = data->dropped = data->other_kernels = 0;
 	data->count = data->remaining = 0;
 	return total;

@@ -29,6 +29,8 @@ static void take_pc(struct facts *facts, uint32_t source, const char *text)
 	fact.covered_ns = number_in(text, "covered_ns");
 	fact.span_ns = number_in(text, "span_ns");
 	fact.period = number_in(text, "period");
+	fact.samples = number_in(text, "samples");
+	fact.dropped = number_in(text, "dropped");
 	if (fact.covered_ns >= 0 && fact.span_ns >= fact.covered_ns)
 		*VEC_ADD(&facts->pc_samplings) = fact;
 }

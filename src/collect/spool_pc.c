@@ -15,6 +15,7 @@ int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot)
 	stall.time_ns = (int64_t)slot->time_ns;
 	stall.function = spooled_kernel_name(p, slot->a);
 	stall.reason = (uint32_t)*reason;
+	stall.cubin = (uint64_t)slot->x[3] << 32 | slot->x[2];
 	p->samples_seen += slot->x[0];
 	return sink_stall(p->sink, &stall, p->err);
 }
@@ -41,13 +42,18 @@ bool spooled_pc_summary(struct spooled *p, struct pc_summary *ret_summary)
 	*ret_summary = (struct pc_summary){
 		.covered_ns = (int64_t)(covered + (since ? end - since : 0)),
 		.span_ns = (int64_t)(end - first),
+		.samples = atomic_load(&p->segment->counts.pc_samples),
+		.dropped = atomic_load(&p->segment->counts.pc_dropped),
 		.contexts = atomic_load(&pc->contexts),
 		.full = atomic_load(&pc->full),
 		.failed = atomic_load(&pc->failed),
 		.result = atomic_load(&pc->result),
 	};
-	len = snprintf(text, sizeof(text), "covered_ns=%lld;span_ns=%lld;period=%u",
-		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns, period);
+	len = snprintf(text, sizeof(text),
+		       "covered_ns=%lld;span_ns=%lld;period=%u;samples=%llu;dropped=%llu",
+		       (long long)ret_summary->covered_ns, (long long)ret_summary->span_ns, period,
+		       (unsigned long long)ret_summary->samples,
+		       (unsigned long long)ret_summary->dropped);
 	session_env(p->sink->session, p->source, SESSION_NONE, STR("pc_sampling_cost"),
 		    (struct str){ text, (size_t)len });
 	return true;

@@ -61,6 +61,7 @@ struct early_wait {
 /* When PC samples were taken, and of how many contexts: spool_pc.c. */
 struct pc_summary {
 	int64_t covered_ns, span_ns;
+	uint64_t samples, dropped;       /* taken; of these by the card, which had no room */
 	uint32_t contexts, full, failed; /* as in struct segment_pc */
 	uint32_t result;                 /* of those that failed */
 };

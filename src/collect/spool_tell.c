@@ -107,6 +107,7 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 	uint64_t cupti = atomic_load(&counts->cupti_dropped);
 	uint64_t slots = atomic_load(&counts->slots_dropped);
 	uint64_t nested = atomic_load(&counts->slots_nested);
+	uint64_t texts = atomic_load(&counts->texts_dropped);
 
 	if (all && all >= cupti && kernels <= all - cupti && calls <= all - cupti - kernels)
 		spooled_complain(told, p,
@@ -120,6 +121,12 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 				 " ranges, marks, waits and sites were lost, their ring was full; "
 				 "%" PRIu64 " calls came from inside sonde's own functions",
 				 slots, nested);
+	if (texts)
+		spooled_complain(told, p,
+				 "%" PRIu64
+				 " texts found no room: ranges, marks or call stacks are "
+				 "without their names",
+				 texts);
 }
 
 /* Sampling ended before the program did: for which part of the time its reasons hold. */
@@ -136,6 +143,12 @@ static void sum_up_sampling(struct complaints *told, struct spooled *p)
 		snprintf(full, sizeof(full), " in %u of %u contexts", pc.full, pc.contexts);
 		snprintf(failed, sizeof(failed), " in %u of %u contexts", pc.failed, pc.contexts);
 	}
+	if (pc.dropped)
+		spooled_complain(told, p,
+				 "%" PRIu64 " of %" PRIu64
+				 " PC samples were dropped on the card: stall reasons are of the "
+				 "others (a longer --pc-period makes fewer samples)",
+				 pc.dropped, pc.samples);
 	if (pc.full)
 		spooled_complain(
 			told, p,

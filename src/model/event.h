@@ -153,6 +153,7 @@ struct stall {
 	int64_t time_ns;
 	uint32_t function;
 	uint64_t pc_offset;
+	uint64_t cubin; /* CRC of the cubin that the function is of, as CUPTI takes it; 0 unknown */
 	uint32_t reason;
 	int64_t samples;
 };

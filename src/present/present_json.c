@@ -286,6 +286,8 @@ static void put_pc_samplings(const struct facts *facts, struct json *json)
 		json_i64(json, "covered_ns", fact->covered_ns);
 		json_i64(json, "span_ns", fact->span_ns);
 		put_i64(json, "period", fact->period);
+		put_i64(json, "samples", fact->samples);
+		put_i64(json, "dropped", fact->dropped);
 		json_end(json);
 	}
 	json_end(json);

@@ -48,8 +48,9 @@ static const struct layout layouts[STORE_KIND_COUNT] = {
 			  true },
 	[STORE_sample] = { "sample", 3 + METRIC_COUNT, { COL_start }, true },
 	[STORE_stall] = { "stall",
-			  5,
-			  { COL_start, COL_function, COL_pc_offset, COL_reason, COL_samples },
+			  6,
+			  { COL_start, COL_function, COL_pc_offset, COL_reason, COL_samples,
+			    COL_cubin },
 			  true },
 	[STORE_counter] = { "counter",
 			    6,
@@ -251,7 +252,8 @@ void layout_stall(const struct stall *stall, int64_t *row)
 	*row++ = stall->function;
 	*row++ = (int64_t)stall->pc_offset;
 	*row++ = stall->reason;
-	*row = stall->samples;
+	*row++ = stall->samples;
+	*row = (int64_t)stall->cubin;
 }
 
 void layout_counter(const struct counter *counter, int64_t *row)

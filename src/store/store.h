@@ -148,7 +148,8 @@ enum store_kind {
 	X(unit)              \
 	X(text)              \
 	X(value)             \
-	X(faults)
+	X(faults)            \
+	X(cubin)
 
 enum store_column {
 #define X(column) COL_##column,

@@ -160,12 +160,10 @@ enum slot_kind {
 			x[3] = bytes of the cubin */
 	SLOT_PC,     /* value = pc offset; a = function, b = reason; x[0] = samples,
 			x[1] = context, x[2..3] = cubin CRC, x[4] = device */
-	SLOT_PC_TOTALS,  /* value = samples; x[0] = dropped, x[1] = of other kernels, x[2] = context
-			  */
-	SLOT_STALL_NAME, /* value = index; a = name */
-	SLOT_GATE,       /* value: 1 recording goes on, 0 it is paused */
-	SLOT_OBJECT,     /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,
-			0 destroyed; a = call stack of its making */
+	SLOT_STALL_NAME,   /* value = index; a = name */
+	SLOT_GATE,         /* value: 1 recording goes on, 0 it is paused */
+	SLOT_OBJECT,       /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,
+			  0 destroyed; a = call stack of its making */
 	SLOT_CONTEXT_GONE, /* value = context, with all that was made in it */
 	SLOT_OS,           /* call of the system: value = start, time_ns is its end; a = name */
 	SLOT_SYNC,         /* synchronising call: value = start, time_ns is its end; a = enum
@@ -193,7 +191,7 @@ struct segment_counts {
 	_Atomic uint64_t slots_nested;                   /* from inside one of our own functions */
 	_Atomic uint64_t texts_dropped;                  /* no room */
 	_Atomic uint64_t callbacks, callback_ns;         /* of CUPTI, and the time in them */
-	_Atomic uint64_t pc_samples, pc_dropped;
+	_Atomic uint64_t pc_samples, pc_dropped; /* taken, those included that were dropped */
 };
 
 /* When PC samples were taken that count, of any context: beside the ring, as a slot that

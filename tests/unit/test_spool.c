@@ -196,6 +196,8 @@ static bool complains(uint32_t number, const char *of)
 
 Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 {
+	atomic_store(&bench.segment->counts.pc_samples, 900);
+	atomic_store(&bench.segment->counts.pc_dropped, 70);
 	told_of_sampling(&(struct segment_pc){ .first_ns = 100,
 					       .covered_ns = 2100000000,
 					       .period = 20,
@@ -203,9 +205,10 @@ Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 					       .full = 1 });
 	cr_assert_eq(strncmp(env_of("pc_sampling_cost"), "covered_ns=2100000000;span_ns=", 30), 0,
 		     "%s", env_of("pc_sampling_cost"));
-	cr_assert_not_null(strstr(env_of("pc_sampling_cost"), ";period=20"));
-	cr_assert(complains(0, "the memory for PC samples was full: stall reasons are of 2.1 s"));
-	cr_assert_null(spool_complaint(bench.spool, 1));
+	cr_assert_not_null(strstr(env_of("pc_sampling_cost"), ";period=20;samples=900;dropped=70"));
+	cr_assert(complains(0, "70 of 900 PC samples were dropped on the card"));
+	cr_assert(complains(1, "the memory for PC samples was full: stall reasons are of 2.1 s"));
+	cr_assert_null(spool_complaint(bench.spool, 2));
 	cr_assert_eq(loss(LOSS_malformed), 0);
 }
 
@@ -364,11 +367,12 @@ Test(spool, samples_name_their_reason_and_function)
 {
 	SLOT(SLOT_STALL_NAME, .time_ns = 1, .value = 17, .a = TEXT("long_scoreboard"));
 	SLOT(SLOT_PC, .time_ns = 9, .value = 0x40, .a = TEXT("_Z5scalePffi"), .b = 17,
-	     .x = { 12, 1 });
+	     .x = { 12, 1, 0xc0c, 1 });
 	take();
 	cr_assert_eq(bench.record->stalls.count, 1);
 	cr_assert_eq(bench.record->stalls.at[0].samples, 12);
 	cr_assert_eq(bench.record->stalls.at[0].pc_offset, 0x40);
+	cr_assert_eq(bench.record->stalls.at[0].cubin, 0x100000c0c);
 	cr_assert_str_eq(text(bench.record->stalls.at[0].reason), "long_scoreboard");
 	cr_assert_str_eq(text(bench.record->stalls.at[0].function), "scale(float*, float, int)");
 }
@@ -426,6 +430,7 @@ Test(spool, loss_that_the_process_counted_is_told_once)
 	atomic_store(&bench.segment->counts.records_dropped, 5);
 	atomic_store(&bench.segment->counts.slots_dropped, 2);
 	atomic_store(&bench.segment->counts.slots_nested, 1);
+	atomic_store(&bench.segment->counts.texts_dropped, 12);
 	take();
 	take();
 	cr_assert_eq(loss(LOSS_dropped), 8);
@@ -433,6 +438,7 @@ Test(spool, loss_that_the_process_counted_is_told_once)
 	cr_assert_eq(status.dropped, 8);
 	cr_assert_eq(status.processes, 1);
 	cr_assert_eq(status.live, 0);
+	cr_assert(complains(2, "12 texts found no room"));
 }
 
 /* A path can have anything but a NUL in it; the segment is what the program left there. */
