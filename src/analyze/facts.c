@@ -67,6 +67,8 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->late_p50_ns = FACT_UNKNOWN;
 	fact->delay_p50_ns = FACT_UNKNOWN;
 	fact->delay_p95_ns = FACT_UNKNOWN;
+	fact->queued_p50_ns = FACT_UNKNOWN;
+	fact->queued_p95_ns = FACT_UNKNOWN;
 	fact->queue_max = FACT_UNKNOWN;
 	fact->queue_mean = NAN;
 	fact->kernel_p50_ns = FACT_UNKNOWN;
@@ -147,7 +149,8 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	timeline_free(facts->timeline);
 	facts->timeline = NULL;
 	if (analyze_counters(store, facts, err) < 0 || analyze_overhead(store, facts, err) < 0 ||
-	    analyze_page_faults(store, facts, err) < 0 || analyze_stalls(store, facts, err) < 0)
+	    analyze_page_faults(store, facts, err) < 0 || analyze_stalls(store, facts, err) < 0 ||
+	    analyze_queued(store, facts, err) < 0)
 		return err->code;
 	bound_launch(facts);
 	analyze_step_marks(facts);

@@ -307,11 +307,11 @@ struct device_fact {
 	struct setup_fact setup; /* with steady.has */
 	/* launch delay: kernel start - end of launch call, 0 and more */
 	int64_t delay_p50_ns, delay_p95_ns;
-	int64_t queue_max;                  /* launched, not yet started; FACT_UNKNOWN */
-	double queue_mean;                  /* over the span */
-	int64_t page_faults, page_fault_ns; /* of unified memory; the time of all kinds as one */
-	int64_t small_kernels;              /* shorter than SMALL_KERNEL_NS */
-	int64_t small_kernel_ns;
+	int64_t queued_p50_ns, queued_p95_ns; /* in the driver's queue; FACT_UNKNOWN */
+	int64_t queue_max;                    /* launched, not yet started; FACT_UNKNOWN */
+	double queue_mean;                    /* over the span */
+	int64_t page_faults, page_fault_ns;   /* of unified memory; the time of all kinds as one */
+	int64_t small_kernels, small_kernel_ns; /* shorter than SMALL_KERNEL_NS */
 	int64_t kernel_p50_ns;
 	int64_t launch_count;                 /* launch calls matched to this device */
 	int64_t launch_sum_ns, launch_p50_ns; /* host time in launch calls; gap between them: */
@@ -597,3 +597,4 @@ void analyze_step_marks(struct facts *facts);
 int analyze_counters(struct store *store, struct facts *facts, struct err *err);
 int analyze_overhead(struct store *store, struct facts *facts, struct err *err);
 int analyze_stalls(struct store *store, struct facts *facts, struct err *err);
+int analyze_queued(struct store *store, struct facts *facts, struct err *err);

@@ -295,6 +295,8 @@ static void describe(struct run *run)
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("command"),
 		    (struct str){ command.at, command.len });
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("exit_status"), str_of(status));
+	session_env(session, SESSION_NONE, SESSION_NONE, STR("trace"),
+		    str_of(trace_list(run->args)));
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("pc_sampling"),
 		    str_of(run->args->pc && !strcmp(run->args->pc, "on") ? "on" : "off"));
 	buf_done(&command);

@@ -283,6 +283,13 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 			  page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
 				      units_ns(&a, device->delay_p50_ns),
 				      units_ns(&b, device->delay_p95_ns)));
+	if (device->queued_p50_ns != FACT_UNKNOWN && device->queued_p95_ns != FACT_UNKNOWN)
+		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+			  page_printf(page,
+				      _("From the driver's queue to the start: median %s, 95 %% "
+					"under %s."),
+				      units_ns(&a, device->queued_p50_ns),
+				      units_ns(&b, device->queued_p95_ns)));
 	if (device->small_kernels > 0 && device->kernel_count > 0)
 		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
 			  page_printf(page,

@@ -41,7 +41,7 @@ static bool has_worker;
 static int64_t clock_offset_ns;
 static _Atomic size_t dropped;
 static _Atomic bool leaving;
-static bool has_context, unified_set;
+static bool has_context, unified_set, latency;
 
 uint32_t puppet_word(const char *name)
 {
@@ -279,6 +279,7 @@ static void put_kernel(const struct puppet_event *event)
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.graph_node = event->node;
+	record.queued = latency ? record.start - 700 : 0;
 	record.grid_id = puppet_word("no-numbers") ? 0 : event->grid_number;
 	puppet_wait_ns(puppet_word("trace-cost"));
 	memcpy(record.grid, event->grid, sizeof(record.grid));
@@ -621,7 +622,7 @@ uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-	(void)enable;
+	latency = enable;
 	return 0;
 }
 

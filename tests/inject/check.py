@@ -207,6 +207,21 @@ def waits(**place):
     return check
 
 
+def queued():
+    """How long kernels were in the driver's queue: only where it was asked for."""
+    for trace, there in (("cuda,queued", True), ("cuda", False)):
+        at = Place()
+        try:
+            at.sonde(host("work"), "--trace", trace)
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            device = [d for d in report["devices"] if d.get("kernel_count")][0]
+            expect(device.get("queued_p50_ns") == (700 if there else None), "median: %s" % device.get("queued_p50_ns"))
+            text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
+            expect(("driver's queue to the start: median 700 ns" in " ".join(text.split())) == there, "told")
+        finally:
+            at.close()
+
+
 def api_all():
     at = Place()
     try:
@@ -806,6 +821,7 @@ CASES = {
     "epoch_times": same(host("one"), cupti="no-stamp", lost=0),
     "contents": contents,
     "unified": unified,
+    "queued": queued,
     "api_all": api_all,
     "nvtx": nvtx,
     "waits": waits(),
