@@ -232,7 +232,7 @@ Test(launch_bound, a_note_of_short_kernels_counts_both)
 	set_idle(fact, IDLE_LAUNCH_RATE, 29 * MS);
 	fact->idle[IDLE_DEPENDENCY].turnaround_ns = 3 * MS;
 	cr_assert_eq(found_by(&bench, &rule_launch_bound), 0,
-		     "launches alone, nearly: from 3 % on");
+		     "launches alone, nearly: from 3 %% on");
 	bench_done(&bench);
 }
 
