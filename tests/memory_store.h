@@ -99,12 +99,11 @@ static int memory_call(struct sink *sink, const struct call *call, struct err *e
 
 static int memory_range(struct sink *sink, const struct range *range, struct err *err)
 {
-	static const enum store_kind kinds[] = { [RANGE_STATE] = STORE_state,
-						 [RANGE_STATE_EXACT] = STORE_state_exact,
-						 [RANGE_CPU_STACK] = STORE_cpu_stack,
-						 [RANGE_PYTHON_STACK] = STORE_python_stack,
-						 [RANGE_PAUSED] = STORE_range,
-						 [RANGE_PAGE_FAULT] = STORE_page_fault };
+	static const enum store_kind kinds[] = {
+		[RANGE_STATE] = STORE_state,         [RANGE_STATE_EXACT] = STORE_state_exact,
+		[RANGE_CPU_STACK] = STORE_cpu_stack, [RANGE_PYTHON_STACK] = STORE_python_stack,
+		[RANGE_PAUSED] = STORE_range,        [RANGE_PAGE_FAULT] = STORE_page_fault
+	};
 	struct memory_row *row =
 		memory_row(sink, range->kind < RANGE_STATE ? STORE_range : kinds[range->kind],
 			   range->lane, range->start_ns, range->end_ns);
