@@ -139,15 +139,21 @@ static uint32_t message_of(struct segment *segment, const struct nvtx_event *eve
 }
 
 static void put(struct segment *segment, enum slot_kind kind, uint32_t message, uint32_t domain,
-		uint32_t category, uint64_t value)
+		const struct nvtx_event *event, uint64_t value)
 {
+	static const struct nvtx_event none = { 0 };
 	struct segment_slot *slot = slot_take(segment);
 
 	if (!slot)
 		return;
+	if (!event || event->size < sizeof(*event))
+		event = &none;
 	slot->a = message;
 	slot->b = domain;
-	slot->x[0] = category;
+	slot->x[0] = event->category;
+	slot->x[1] = (uint32_t)event->payload_type;
+	slot->x[2] = (uint32_t)event->payload.u64;
+	slot->x[3] = (uint32_t)(event->payload.u64 >> 32);
 	slot->value = value;
 	slot_commit(slot, kind);
 }
@@ -187,10 +193,16 @@ static void event_put(enum slot_kind kind, const void *domain, const struct nvtx
 		return;
 	message = plain ? char_text(hook.segment, plain, kind)
 			: message_of(hook.segment, event, kind);
-	put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event ? event->category : 0,
-	    value);
+	put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event, value);
 	if (inject_state->range[0])
 		range_edge(hook.segment, kind, message);
+}
+
+static struct nvtx_event wide_event(const wchar_t *message)
+{
+	return (struct nvtx_event){ .size = sizeof(struct nvtx_event),
+				    .message_type = MESSAGE_WCHAR,
+				    .message.other = message };
 }
 
 static void MarkEx(const struct nvtx_event *event)
@@ -201,6 +213,13 @@ static void MarkEx(const struct nvtx_event *event)
 static void MarkA(const char *message)
 {
 	event_put(SLOT_MARK, NULL, NULL, message, 0);
+}
+
+static void MarkW(const wchar_t *message)
+{
+	struct nvtx_event event = wide_event(message);
+
+	MarkEx(&event);
 }
 
 static uint64_t next_range(void)
@@ -224,6 +243,13 @@ static uint64_t RangeStartA(const char *message)
 	return id;
 }
 
+static uint64_t RangeStartW(const wchar_t *message)
+{
+	struct nvtx_event event = wide_event(message);
+
+	return RangeStartEx(&event);
+}
+
 static void RangeEnd(uint64_t id)
 {
 	event_put(SLOT_END, NULL, NULL, NULL, id);
@@ -241,24 +267,52 @@ static int RangePushA(const char *message)
 	return depth++;
 }
 
+static int RangePushW(const wchar_t *message)
+{
+	struct nvtx_event event = wide_event(message);
+
+	return RangePushEx(&event);
+}
+
 static int RangePop(void)
 {
 	event_put(SLOT_POP, NULL, NULL, NULL, 0);
 	return depth > 0 ? --depth : -2; /* NVTX_NO_PUSH_POP_TRACKING */
 }
 
+/* A name of either kind; the other is NULL. */
+static void name_put(enum slot_kind kind, const char *name, const wchar_t *wide, uint64_t of)
+{
+	HOOK;
+
+	if (hook.segment && (name || wide))
+		put(hook.segment, kind,
+		    wide ? wide_text(hook.segment, wide) : text_z(hook.segment, name), 0, NULL, of);
+}
+
+static uint64_t category_of(const void *domain, uint32_t category)
+{
+	return (uint64_t)(uint32_t)(uintptr_t)domain << 32 | category;
+}
+
 static void NameCategoryA(uint32_t category, const char *name)
 {
-	(void)category;
-	(void)name;
+	name_put(SLOT_CATEGORY, name, NULL, category);
+}
+
+static void NameCategoryW(uint32_t category, const wchar_t *name)
+{
+	name_put(SLOT_CATEGORY, NULL, name, category);
 }
 
 static void NameOsThreadA(uint32_t thread, const char *name)
 {
-	HOOK;
+	name_put(SLOT_THREAD, name, NULL, thread);
+}
 
-	if (hook.segment)
-		put(hook.segment, SLOT_THREAD, text_z(hook.segment, name), 0, 0, thread);
+static void NameOsThreadW(uint32_t thread, const wchar_t *name)
+{
+	name_put(SLOT_THREAD, NULL, name, thread);
 }
 
 static void DomainMarkEx(const void *domain, const struct nvtx_event *event)
@@ -293,9 +347,12 @@ static int DomainRangePop(const void *domain)
 
 static void DomainNameCategoryA(const void *domain, uint32_t category, const char *name)
 {
-	(void)domain;
-	(void)category;
-	(void)name;
+	name_put(SLOT_CATEGORY, name, NULL, category_of(domain, category));
+}
+
+static void DomainNameCategoryW(const void *domain, uint32_t category, const wchar_t *name)
+{
+	name_put(SLOT_CATEGORY, NULL, name, category_of(domain, category));
 }
 
 static void *handle_for(const char *text)
@@ -305,15 +362,33 @@ static void *handle_for(const char *text)
 	return hook.segment ? (void *)(uintptr_t)text_z(hook.segment, text) : NULL;
 }
 
+static void *handle_for_wide(const wchar_t *text)
+{
+	HOOK;
+
+	return hook.segment && text ? (void *)(uintptr_t)wide_text(hook.segment, text) : NULL;
+}
+
 static void *DomainRegisterStringA(const void *domain, const char *text)
 {
 	(void)domain;
 	return handle_for(text);
 }
 
+static void *DomainRegisterStringW(const void *domain, const wchar_t *text)
+{
+	(void)domain;
+	return handle_for_wide(text);
+}
+
 static void *DomainCreateA(const char *name)
 {
 	return handle_for(name);
+}
+
+static void *DomainCreateW(const wchar_t *name)
+{
+	return handle_for_wide(name);
 }
 
 static void DomainDestroy(const void *domain)

@@ -26,14 +26,19 @@ struct nvtx_callbacks {
 #define NVTX_CORE_LIST(X)    \
 	X(1, MarkEx)         \
 	X(2, MarkA)          \
+	X(3, MarkW)          \
 	X(4, RangeStartEx)   \
 	X(5, RangeStartA)    \
+	X(6, RangeStartW)    \
 	X(7, RangeEnd)       \
 	X(8, RangePushEx)    \
 	X(9, RangePushA)     \
+	X(10, RangePushW)    \
 	X(11, RangePop)      \
 	X(12, NameCategoryA) \
-	X(14, NameOsThreadA)
+	X(13, NameCategoryW) \
+	X(14, NameOsThreadA) \
+	X(15, NameOsThreadW)
 
 #define NVTX_CORE2_LIST(X)           \
 	X(1, DomainMarkEx)           \
@@ -42,16 +47,20 @@ struct nvtx_callbacks {
 	X(4, DomainRangePushEx)      \
 	X(5, DomainRangePop)         \
 	X(8, DomainNameCategoryA)    \
+	X(9, DomainNameCategoryW)    \
 	X(10, DomainRegisterStringA) \
+	X(11, DomainRegisterStringW) \
 	X(12, DomainCreateA)         \
+	X(13, DomainCreateW)         \
 	X(14, DomainDestroy)
 
+/* The colour is not recorded: what sonde draws has colours of its own. */
 struct nvtx_event {
 	uint16_t version, size;
 	uint32_t category;
 	int32_t color_type;
 	uint32_t color;
-	int32_t payload_type;
+	int32_t payload_type; /* enum payload_kind; later NVTX has others, too */
 	int32_t reserved;
 	union {
 		uint64_t u64;

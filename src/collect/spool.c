@@ -129,6 +129,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->kernels);
 	map_done(&p->lanes);
 	map_done(&p->apis);
+	map_done(&p->categories);
 	map_done(&p->reasons);
 	map_done(&p->sites);
 	map_done(&p->asked);

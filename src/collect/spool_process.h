@@ -19,8 +19,15 @@ enum { OPEN_RANGES_MAX = 1024, STARTED_RANGES_MAX = 65536 };
 /* Of a process's name, with its end. */
 enum { NAME_BYTES = 64 };
 
+/* What an NVTX event says beside its text: spool_nvtx.c. */
+struct nvtx_says {
+	uint32_t domain, category, payload_kind;
+	uint64_t payload;
+};
+
 struct open_range {
-	uint32_t thread, domain;
+	uint32_t thread;
+	struct nvtx_says says;
 	uint32_t name; /* string */
 	bool open;     /* of started: else its place is free */
 	uint64_t id;
@@ -86,13 +93,14 @@ struct spooled {
 	struct map apis;         /* domain << 32 | cbid -> string */
 	struct symbols *symbols; /* borrowed */
 	struct maps_files files;
-	struct map sites;   /* text of a call stack -> string */
-	struct map asked;   /* correlation -> string of the site */
-	struct map reasons; /* index of a stall reason -> string */
-	struct map ranges;  /* range id -> index into open + 1 */
-	struct map devices; /* context -> device */
-	struct map rows;    /* device as the process counts -> session device */
-	bool gated;         /* recording was paused at some time: `gates` has when it was on */
+	struct map sites;      /* text of a call stack -> string */
+	struct map asked;      /* correlation -> string of the site */
+	struct map categories; /* of NVTX: domain << 32 | category -> string */
+	struct map reasons;    /* index of a stall reason -> string */
+	struct map ranges;     /* range id -> index into open + 1 */
+	struct map devices;    /* context -> device */
+	struct map rows;       /* device as the process counts -> session device */
+	bool gated;            /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
 	VEC(struct early_wait) early_waits;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
@@ -169,6 +177,12 @@ int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
 int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
 int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes);
 
+/* spool_nvtx.c */
+struct nvtx_says spooled_nvtx_says(const struct segment_slot *slot);
+/* "payload=7;category=load" as a detail of the session; 0: it says nothing. Details last
+ * for one event: ask when it is told. */
+uint32_t spooled_nvtx_detail(struct spooled *p, const struct nvtx_says *says);
+void spooled_category_slot(struct spooled *p, const struct segment_slot *slot);
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
 /* spool_pc.c */

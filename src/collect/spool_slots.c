@@ -36,6 +36,7 @@ static int put_range(struct spooled *p, const struct open_range *open, int64_t e
 	range.lane = spooled_thread(p, open->thread);
 	range.start_ns = open->start_ns;
 	range.end_ns = end_ns;
+	range.detail = spooled_nvtx_detail(p, &open->says);
 	if (end_ns < range.start_ns) {
 		session_loss(p->sink->session, p->source, LOSS_negative, 1);
 		return 0;
@@ -54,7 +55,7 @@ static int push(struct spooled *p, const struct segment_slot *slot)
 	}
 	open = VEC_ADD(&p->pushed);
 	open->thread = slot->thread;
-	open->domain = slot->b;
+	open->says = spooled_nvtx_says(slot);
 	open->name = range_name(p, slot->a, slot->b);
 	open->start_ns = (int64_t)slot->time_ns;
 	return 0;
@@ -65,7 +66,7 @@ static int pop(struct spooled *p, const struct segment_slot *slot)
 	for (size_t i = p->pushed.count; i-- > 0;) {
 		struct open_range open = p->pushed.at[i];
 
-		if (open.thread != slot->thread || open.domain != slot->b)
+		if (open.thread != slot->thread || open.says.domain != slot->b)
 			continue;
 		memmove(&p->pushed.at[i], &p->pushed.at[i + 1],
 			(p->pushed.count - i - 1) * sizeof(open));
@@ -118,6 +119,7 @@ static int start(struct spooled *p, const struct segment_slot *slot)
 	at = free_place(p);
 	open = &p->started.at[at];
 	open->thread = slot->thread;
+	open->says = spooled_nvtx_says(slot);
 	open->name = range_name(p, slot->a, slot->b);
 	open->start_ns = (int64_t)slot->time_ns;
 	open->open = true;
@@ -145,10 +147,12 @@ static int end(struct spooled *p, const struct segment_slot *slot)
 static int mark(struct spooled *p, const struct segment_slot *slot)
 {
 	struct mark mark = { .kind = MARK_TEXT };
+	struct nvtx_says says = spooled_nvtx_says(slot);
 
 	mark.lane = spooled_thread(p, slot->thread);
 	mark.time_ns = (int64_t)slot->time_ns;
 	mark.name = range_name(p, slot->a, slot->b);
+	mark.detail = spooled_nvtx_detail(p, &says);
 	return sink_mark(p->sink, &mark, p->err);
 }
 
@@ -254,6 +258,9 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		p->sink->session->lanes.at[lane].name = spooled_text(p, slot->a);
 		return 0;
 	}
+	case SLOT_CATEGORY:
+		spooled_category_slot(p, slot);
+		return 0;
 	case SLOT_GATE:
 		return gate(p, slot);
 	case SLOT_SITE:

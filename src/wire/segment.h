@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 8,
+	SEGMENT_VERSION = 9,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -143,14 +143,26 @@ enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS }
 /* What a synchronising call waits for. */
 enum sync_kind { SYNC_EVENT, SYNC_STREAM_WAIT, SYNC_STREAM, SYNC_CONTEXT, SYNC_KINDS };
 
+/* What NVTX events carry beside their text; numbered as NVTX does. */
+enum payload_kind {
+	PAYLOAD_NONE,
+	PAYLOAD_U64,
+	PAYLOAD_I64,
+	PAYLOAD_F64,
+	PAYLOAD_U32,
+	PAYLOAD_I32,
+	PAYLOAD_F32
+};
+
 /* What a slot of the ring says. */
 enum slot_kind {
 	SLOT_NONE,
-	SLOT_PUSH,     /* a = message, b = domain, c = category and colour */
+	SLOT_PUSH,     /* a = message, b = domain; x[0] = category, 0 none;
+			x[1] = enum payload_kind, x[2..3] = its bytes */
 	SLOT_POP,      /* b = domain */
-	SLOT_START,    /* value = range id; a = message, b = domain */
+	SLOT_START,    /* value = range id; the rest as SLOT_PUSH */
 	SLOT_END,      /* value = range id */
-	SLOT_MARK,     /* a = message, b = domain */
+	SLOT_MARK,     /* as SLOT_PUSH */
 	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,   /* a = name of the thread */
 	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
@@ -168,6 +180,7 @@ enum slot_kind {
 	SLOT_OS,           /* call of the system: value = start, time_ns is its end; a = name */
 	SLOT_SYNC,         /* synchronising call: value = start, time_ns is its end; a = enum
 			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device */
+	SLOT_CATEGORY,     /* value = domain << 32 | category of NVTX; a = its name */
 };
 
 struct segment_slot {

@@ -241,12 +241,23 @@ def nvtx():
         expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "output")
         names = sorted(row["name"] for row in at.rows("select name from range"))
         expect(names == sorted(["outer", "inner", "library: registered", "library: wide \u4e2d \u00e9"[9:],
-                                "handed over", "never popped"]), "ranges: %s" % names)
+                                "handed over", "never popped", "around", "wide push", "wide start", "batch",
+                                "sorted: batch"]), "ranges: %s" % names)
         inner = at.rows("select i.start_ns > o.start_ns and i.end_ns < o.end_ns n from range i, range o "
                         "where i.name='inner' and o.name='outer'")
         expect(inner[0]["n"] == 1, "nesting")
         expect(at.number("select count(*) from mark where name='here'") == 1, "mark")
         expect(at.number("select sum(unmatched_ends) from loss") == 2, "one pop and one push too many")
+        wide = at.rows("select w.start_ns > a.start_ns and w.end_ns < a.end_ns n, m.start_ns < a.end_ns m "
+                       "from range w, range a, mark m "
+                       "where w.name='wide push' and a.name='around' and m.name='wide mark'")
+        expect(wide == [{"n": 1, "m": 1}], "the pop was the wide push's: %s" % wide)
+        expect(at.number("select count(*) from mark where name='wide library \u00e9: wide registered'") == 1, "wide")
+        details = at.rows("select name, detail from range where detail is not null union all "
+                          "select name, detail from mark where name='sorted: batch' order by 2")
+        expect([(row["name"], row["detail"]) for row in details] ==
+               [("sorted: batch", "category=8"), ("sorted: batch", "payload=-0.1;category=\u5b58"),
+                ("batch", "payload=18446744073709551615;category=load; all")], "details: %s" % details)
     finally:
         at.close()
 

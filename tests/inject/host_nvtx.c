@@ -34,6 +34,52 @@ static void *end_it(void *range)
 	return NULL;
 }
 
+/* A pop belongs to a push with wide text, too. */
+static void wide_calls(void)
+{
+	nvtxDomainHandle_t domain = nvtxDomainCreateW(L"wide library \u00e9");
+	nvtxEventAttributes_t attributes = { 0 };
+
+	(void)nvtxRangePushA("around");
+	(void)nvtxRangePushW(L"wide push");
+	(void)nvtxRangePop();
+	nvtxRangeEnd(nvtxRangeStartW(L"wide start"));
+	nvtxMarkW(L"wide mark");
+	attributes.version = NVTX_VERSION;
+	attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	attributes.message.registered = nvtxDomainRegisterStringW(domain, L"wide registered");
+	nvtxDomainMarkEx(domain, &attributes);
+	nvtxNameOsThreadW(0, L"not a thread either");
+	(void)nvtxRangePop();
+}
+
+/* The same number is another category in another domain. */
+static void categories(void)
+{
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("sorted");
+	nvtxEventAttributes_t attributes = { 0 };
+
+	attributes.version = NVTX_VERSION;
+	attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+	attributes.message.ascii = "batch";
+	nvtxNameCategoryA(7, "load; all");
+	nvtxDomainNameCategoryW(domain, 7, L"\u5b58");
+	attributes.category = 7;
+	attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+	attributes.payload.ullValue = UINT64_MAX;
+	(void)nvtxRangePushEx(&attributes);
+	(void)nvtxRangePop();
+	attributes.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+	attributes.payload.dValue = -0.1;
+	(void)nvtxDomainRangePushEx(domain, &attributes);
+	(void)nvtxDomainRangePop(domain);
+	attributes.payloadType = 0;
+	attributes.category = 8;
+	nvtxDomainMarkEx(domain, &attributes);
+}
+
 /* One of each. */
 int host_nvtx(void)
 {
@@ -62,6 +108,8 @@ int host_nvtx(void)
 		(void)pthread_join(thread, NULL);
 	nvtxMarkA("here");
 	nvtxNameOsThreadA(0, "not a thread");
+	wide_calls();
+	categories();
 	(void)nvtxRangePushA("never popped");
 	say("launches 0\n");
 	return 0;

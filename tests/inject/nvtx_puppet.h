@@ -19,8 +19,11 @@ typedef struct {
 	uint32_t category;
 	int32_t color_type;
 	uint32_t color;
-	int32_t payload_type, reserved;
-	uint64_t payload;
+	int32_t payloadType, reserved;
+	union {
+		uint64_t ullValue;
+		double dValue;
+	} payload;
 	int32_t messageType;
 	union {
 		const char *ascii;
@@ -32,6 +35,9 @@ typedef struct {
 enum {
 	NVTX_VERSION = 3,
 	NVTX_EVENT_ATTRIB_STRUCT_SIZE = sizeof(nvtxEventAttributes_t),
+	NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 = 1,
+	NVTX_PAYLOAD_TYPE_DOUBLE = 3,
+	NVTX_MESSAGE_TYPE_ASCII = 1,
 	NVTX_MESSAGE_TYPE_UNICODE = 2,
 	NVTX_MESSAGE_TYPE_REGISTERED = 3,
 	PUPPET_CORE = 16,
@@ -83,27 +89,43 @@ static void puppet_nvtx(void)
 #define PUPPET_CALL(table, index, type, none, ...) \
 	(puppet_nvtx(), table[index] ? ((type)table[index])(__VA_ARGS__) : (none))
 
-#define nvtxMarkA(text)        \
-	((void)(puppet_nvtx(), \
-		puppet_core[2] ? ((void (*)(const char *))puppet_core[2])(text) : (void)0))
+/* The same for calls that give nothing back. */
+#define PUPPET_TELL(table, index, type, ...) \
+	((void)(puppet_nvtx(), table[index] ? ((type)table[index])(__VA_ARGS__) : (void)0))
+
+#define nvtxMarkA(text)       PUPPET_TELL(puppet_core, 2, void (*)(const char *), text)
+#define nvtxMarkW(text)       PUPPET_TELL(puppet_core, 3, void (*)(const wchar_t *), text)
 #define nvtxRangeStartA(text) PUPPET_CALL(puppet_core, 5, uint64_t (*)(const char *), 0, text)
-#define nvtxRangeEnd(id) \
-	((void)(puppet_nvtx(), puppet_core[7] ? ((void (*)(uint64_t))puppet_core[7])(id) : (void)0))
+#define nvtxRangeStartW(text) PUPPET_CALL(puppet_core, 6, uint64_t (*)(const wchar_t *), 0, text)
+#define nvtxRangeEnd(id)      PUPPET_TELL(puppet_core, 7, void (*)(uint64_t), id)
 #define nvtxRangePushEx(event) \
 	PUPPET_CALL(puppet_core, 8, int (*)(const nvtxEventAttributes_t *), 0, event)
 #define nvtxRangePushA(text) PUPPET_CALL(puppet_core, 9, int (*)(const char *), 0, text)
+#define nvtxRangePushW(text) PUPPET_CALL(puppet_core, 10, int (*)(const wchar_t *), 0, text)
 #define nvtxRangePop()       PUPPET_CALL(puppet_core, 11, int (*)(void), 0)
-#define nvtxNameOsThreadA(thread, name)                                                     \
-	((void)(puppet_nvtx(),                                                              \
-		puppet_core[14]                                                             \
-			? ((void (*)(uint32_t, const char *))puppet_core[14])(thread, name) \
-			: (void)0))
+#define nvtxNameCategoryA(category, name) \
+	PUPPET_TELL(puppet_core, 12, void (*)(uint32_t, const char *), category, name)
+#define nvtxNameOsThreadA(thread, name) \
+	PUPPET_TELL(puppet_core, 14, void (*)(uint32_t, const char *), thread, name)
+#define nvtxNameOsThreadW(thread, name) \
+	PUPPET_TELL(puppet_core, 15, void (*)(uint32_t, const wchar_t *), thread, name)
+#define nvtxDomainMarkEx(domain, event)                                                     \
+	PUPPET_TELL(puppet_core2, 1, void (*)(const void *, const nvtxEventAttributes_t *), \
+		    domain, event)
 #define nvtxDomainRangePushEx(domain, event)                                                  \
 	PUPPET_CALL(puppet_core2, 4, int (*)(const void *, const nvtxEventAttributes_t *), 0, \
 		    domain, event)
 #define nvtxDomainRangePop(domain) PUPPET_CALL(puppet_core2, 5, int (*)(const void *), 0, domain)
+#define nvtxDomainNameCategoryW(domain, category, name)                                         \
+	PUPPET_TELL(puppet_core2, 9, void (*)(const void *, uint32_t, const wchar_t *), domain, \
+		    category, name)
 #define nvtxDomainRegisterStringA(domain, text)                                                  \
 	PUPPET_CALL(puppet_core2, 10, const void *(*)(const void *, const char *), NULL, domain, \
 		    text)
+#define nvtxDomainRegisterStringW(domain, text)                                             \
+	PUPPET_CALL(puppet_core2, 11, const void *(*)(const void *, const wchar_t *), NULL, \
+		    domain, text)
 #define nvtxDomainCreateA(name) \
 	PUPPET_CALL(puppet_core2, 12, const void *(*)(const char *), NULL, name)
+#define nvtxDomainCreateW(name) \
+	PUPPET_CALL(puppet_core2, 13, const void *(*)(const wchar_t *), NULL, name)

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "inject/nvtx.h"
+#include "wire/segment.h"
 #include "layout.h"
 #include "wire/cupti_abi.h"
 
@@ -253,6 +254,9 @@ SAME_SIZE(struct nvtx_event, nvtxEventAttributes_t);
 NVTX(version, version);
 NVTX(size, size);
 NVTX(category, category);
+NVTX(color_type, colorType);
+NVTX(color, color);
+NVTX(payload_type, payloadType);
 NVTX(payload, payload);
 NVTX(message_type, messageType);
 NVTX(message, message);
@@ -264,6 +268,13 @@ Test(nvtx_abi, numbers_are_those_of_the_real_header)
 	cr_assert_eq(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS);
 	cr_assert_eq(NVTX_MODULE_CORE, NVTX_CB_MODULE_CORE);
 	cr_assert_eq(NVTX_MODULE_CORE2, NVTX_CB_MODULE_CORE2);
+	cr_assert_eq(PAYLOAD_NONE, NVTX_PAYLOAD_UNKNOWN);
+	cr_assert_eq(PAYLOAD_U64, NVTX_PAYLOAD_TYPE_UNSIGNED_INT64);
+	cr_assert_eq(PAYLOAD_I64, NVTX_PAYLOAD_TYPE_INT64);
+	cr_assert_eq(PAYLOAD_F64, NVTX_PAYLOAD_TYPE_DOUBLE);
+	cr_assert_eq(PAYLOAD_U32, NVTX_PAYLOAD_TYPE_UNSIGNED_INT32);
+	cr_assert_eq(PAYLOAD_I32, NVTX_PAYLOAD_TYPE_INT32);
+	cr_assert_eq(PAYLOAD_F32, NVTX_PAYLOAD_TYPE_FLOAT);
 #define X(index, name) cr_assert_eq((index), NVTX_CBID_CORE_##name, #name);
 	NVTX_CORE_LIST(X)
 #undef X

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "inject/inject.h"
 #include "inject/nvtx.h"
@@ -17,6 +18,7 @@ static struct inject inject;
 static struct segment *segment;
 static struct segment_slot slot;
 static void *core[FUNCTIONS], **core_at[FUNCTIONS];
+static void *core2[FUNCTIONS], **core2_at[FUNCTIONS];
 
 /* The rest of the library. */
 struct segment_slot *slot_take(struct segment *of)
@@ -42,11 +44,11 @@ void activity_disable(struct inject *of)
 
 static int table(uint32_t module, void ****ret_table, unsigned int *ret_count)
 {
-	if (module != NVTX_MODULE_CORE)
-		return 0;
-	for (int i = 0; i < FUNCTIONS; i++)
+	for (int i = 0; i < FUNCTIONS; i++) {
 		core_at[i] = &core[i];
-	*ret_table = core_at;
+		core2_at[i] = &core2[i];
+	}
+	*ret_table = module == NVTX_MODULE_CORE ? core_at : core2_at;
 	*ret_count = FUNCTIONS;
 	return 1;
 }
@@ -182,4 +184,64 @@ Test(nvtx_names, are_whole_where_it_was_not_asked_for_and_on_marks)
 	cr_assert_str_eq(text_of(slot.a), "aten::mul, seq = 0");
 	inject.trace = 0;
 	cr_assert_str_eq(pushed("aten::mul, seq = 0"), "aten::mul, seq = 0");
+}
+
+typedef void wide_fn(const wchar_t *);
+
+/* All that opens a range has to be heard where all that closes one is. */
+Test(nvtx_names, may_be_wide)
+{
+	static const struct {
+		int index;
+		enum slot_kind kind;
+	} calls[] = { { 3, SLOT_MARK }, { 6, SLOT_START }, { 10, SLOT_PUSH } };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		((wide_fn *)core[calls[i].index])(L"pr\u00e9 \u4e2d");
+		cr_assert_eq(slot.kind, calls[i].kind, "%d", calls[i].index);
+		cr_assert_str_eq(text_of(slot.a), "pr\u00e9 \u4e2d");
+		((wide_fn *)core[calls[i].index])(NULL);
+		cr_assert_eq(slot.a, 0);
+	}
+	((void (*)(uint32_t, const wchar_t *))core[15])(12, L"loader");
+	cr_assert_eq(slot.kind, SLOT_THREAD);
+	cr_assert_eq(slot.value, 12);
+	cr_assert_str_eq(text_of(slot.a), "loader");
+}
+
+Test(nvtx_names, of_categories_are_told_with_their_domain)
+{
+	void *domain = ((void *(*)(const wchar_t *))core2[13])(L"library");
+	const void *same = ((void *(*)(const char *))core2[12])("library");
+
+	cr_assert_str_eq(text_of((uint32_t)(uintptr_t)domain), "library");
+	cr_assert_eq(domain, same);
+	((void (*)(uint32_t, const char *))core[12])(7, "load");
+	cr_assert_eq(slot.kind, SLOT_CATEGORY);
+	cr_assert_eq(slot.value, 7);
+	cr_assert_str_eq(text_of(slot.a), "load");
+	((void (*)(const void *, uint32_t, const wchar_t *))core2[9])(domain, UINT32_MAX, L"x");
+	cr_assert_eq(slot.value, (uint64_t)(uintptr_t)domain << 32 | UINT32_MAX);
+	cr_assert_str_eq(text_of(slot.a), "x");
+}
+
+Test(nvtx_names, go_with_payload_and_category_of_the_same_event_alone)
+{
+	struct nvtx_event event = { .size = sizeof(event),
+				    .category = 3,
+				    .payload_type = PAYLOAD_I64,
+				    .payload.u64 = 0x123456789abcdef0,
+				    .message_type = 1,
+				    .message.ascii = "a" };
+
+	((int (*)(const struct nvtx_event *))core[8])(&event);
+	cr_assert_eq(slot.x[0], 3);
+	cr_assert_eq(slot.x[1], PAYLOAD_I64);
+	cr_assert_eq(slot.x[2], 0x9abcdef0);
+	cr_assert_eq(slot.x[3], 0x12345678);
+	pushed("b"); /* the slot was used before */
+	cr_assert_eq(slot.x[0] | slot.x[1] | slot.x[2] | slot.x[3], 0);
+	event.size = 8; /* the rest of it is not there */
+	((int (*)(const struct nvtx_event *))core[8])(&event);
+	cr_assert_eq(slot.a | slot.x[0] | slot.x[1], 0);
 }
