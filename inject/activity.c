@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* No more than this is lent beyond the segment's buffers. */
-static const uint64_t OVERFLOW_MAX = 32 << 20;
+/* What is lent beyond the segment's buffers is thrown away: small, so that many threads
+ * can have one. */
+static const uint64_t OVERFLOW_BYTES = 64 << 10;
 
 /* [hot] The index of a lent buffer of ours, or -1. */
 static int64_t index_of(struct segment *segment, const uint8_t *buffer)
@@ -30,11 +31,12 @@ static int64_t index_of(struct segment *segment, const uint8_t *buffer)
 static void overflow(struct inject *inject, struct segment *segment, uint8_t **ret_buffer,
 		     size_t *ret_bytes)
 {
-	uint64_t bytes = segment->buffer_bytes;
+	uint64_t bytes =
+		segment->buffer_bytes < OVERFLOW_BYTES ? segment->buffer_bytes : OVERFLOW_BYTES;
 	void *at = MAP_FAILED;
 
 	atomic_fetch_add(&segment->counts.buffers_refused, 1);
-	if (atomic_fetch_add(&inject->overflow_bytes, bytes) + bytes <= OVERFLOW_MAX)
+	if (atomic_fetch_add(&inject->overflow_bytes, bytes) + bytes <= segment->overflow_bytes)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED) {
 		atomic_fetch_sub(&inject->overflow_bytes, bytes);
@@ -357,7 +359,17 @@ void activity_unified(struct inject *inject)
 	if (!result && atomic_load(&inject->active))
 		result = inject->cupti.cuptiActivityEnable(CUPTI_KIND_UNIFIED_MEMORY);
 	if (result)
-		inject_reason(inject, SEGMENT_REASON_NO_UNIFIED, result);
+		inject_lacks(inject, LACK_UNIFIED, result);
+}
+
+static void enable_queued(struct inject *inject)
+{
+	uint32_t result = inject->cupti.cuptiActivityEnableLatencyTimestamps
+				  ? inject->cupti.cuptiActivityEnableLatencyTimestamps(1)
+				  : 0;
+
+	if (result || !inject->cupti.cuptiActivityEnableLatencyTimestamps)
+		inject_lacks(inject, LACK_QUEUED, result);
 }
 
 /* [setup] */
@@ -393,8 +405,8 @@ int activity_start(struct inject *inject)
 	if (inject->trace >> TRACE_UNIFIED & 1 &&
 	    inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
 		(void)configure_unified(inject);
-	if (inject->trace >> TRACE_QUEUED & 1 && inject->cupti.cuptiActivityEnableLatencyTimestamps)
-		(void)inject->cupti.cuptiActivityEnableLatencyTimestamps(1);
+	if (inject->trace >> TRACE_QUEUED & 1)
+		enable_queued(inject);
 	for (uint32_t cbid = CUPTI_CONTEXT_CREATED; cbid <= CUPTI_MODULE_UNLOAD; cbid++) {
 		if (cbid != 5)
 			(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber,

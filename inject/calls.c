@@ -80,7 +80,8 @@ static bool matters(const char *name)
 
 static bool obtains_memory(const char *name)
 {
-	static const char *const prefixes[] = { "cudaMalloc", "cudaHostAlloc" };
+	static const char *const prefixes[] = { "cudaMalloc", "cudaHostAlloc", "cuMemAlloc",
+						"cuMemCreate", "cuMemHostAlloc" };
 
 	return begins_with_one_of(name, prefixes, sizeof(prefixes) / sizeof(prefixes[0]));
 }
@@ -113,11 +114,10 @@ static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 		/* object_called */
 	} else if (inject->trace >> TRACE_SYNC & 1 && sync_watch(inject, domain, cbid, name)) {
 		/* sync_called */
-	} else if (domain == CUPTI_DOMAIN_RUNTIME) {
-		if (!memory || !obtains_memory(name))
-			return;
+	} else if (memory && obtains_memory(name)) {
+		/* allocation_call */
 	} else {
-		if (!(inject->trace >> TRACE_RANGE_PROFILER & 1))
+		if (domain != CUPTI_DOMAIN_DRIVER || !(inject->trace >> TRACE_RANGE_PROFILER & 1))
 			return;
 		if (!strcmp(name, "cuProfilerStart"))
 			inject->start_cbid = cbid;

@@ -79,8 +79,6 @@ static void read_options(struct inject *inject)
 			memcpy(inject->range, at + 11, len - 11);
 		if (!strncmp(at, "pc-period=", 10))
 			inject->pc_period = (uint32_t)digits(at + 10, NULL);
-		if (!strncmp(at, "pc-scratch=", 11))
-			inject->pc_scratch_bytes = digits(at + 11, NULL);
 		if (!strncmp(at, "pc-memory=", 10))
 			inject->pc_hardware_bytes = digits(at + 10, NULL);
 		if (!strncmp(at, "osrt-threshold=", 15))

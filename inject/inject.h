@@ -124,7 +124,7 @@ struct inject {
 	_Atomic uint64_t sites_ns[SITE_COUNT]; /* spent on call stacks so far */
 	struct site_known sites[SITES_KNOWN];  /* by hash of their addresses: site.c */
 	uint32_t pc_period;                    /* 2^n cycles; 0 default */
-	uint64_t pc_hardware_bytes, pc_scratch_bytes;
+	uint64_t pc_hardware_bytes;
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	uint8_t sync_calls[2][CALLS_MAX];   /* sync.c */
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
@@ -236,6 +236,6 @@ bool thread_keep_out(struct inject *inject, enum leaving why);
 /* [final] A last flush, by the thread: one that hangs must not hang the exit. */
 void thread_flush(struct inject *inject);
 
-/* state.c: why we are off, or do without something. */
+/* state.c: why we are off, or what we do without. The first reason of each stays. */
 void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail);
-void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t detail);
+void inject_lacks(struct inject *inject, enum segment_lack lack, uint32_t detail);

@@ -190,6 +190,7 @@ static void count_totals(struct segment *segment, const struct cupti_pc_data *da
 {
 	atomic_fetch_add(&segment->counts.pc_samples, data->total);
 	atomic_fetch_add(&segment->counts.pc_dropped, data->dropped);
+	atomic_fetch_add(&segment->counts.pc_other, data->other_kernels);
 }
 
 /* What a drain brought, into the ring, unless recording is paused; the samples. */
@@ -272,9 +273,7 @@ static uint32_t configure(struct inject *inject, struct pc_context *pc)
 		{ .attribute = CUPTI_PC_MODE, .value.u32 = 1 },
 		{ .attribute = CUPTI_PC_FORMAT, .value.u32 = 1 },
 		{ .attribute = CUPTI_PC_BUFFER, .value.pointer = &pc->configured.data },
-		{ .attribute = CUPTI_PC_SCRATCH_BYTES,
-		  .value.size =
-			  inject->pc_scratch_bytes ? inject->pc_scratch_bytes : SCRATCH_BYTES },
+		{ .attribute = CUPTI_PC_SCRATCH_BYTES, .value.size = SCRATCH_BYTES },
 		{ .attribute = CUPTI_PC_HARDWARE_BYTES,
 		  .value.size =
 			  inject->pc_hardware_bytes ? inject->pc_hardware_bytes : HARDWARE_BYTES },
@@ -449,13 +448,14 @@ static void leave_device(struct inject *inject, const struct pc_context *pc)
 void pc_context_created(struct inject *inject, void *context)
 {
 	uint32_t result = CUPTI_RESULT_MAX_LIMIT;
+	enum segment_lack lack = LACK_PC_CONTEXTS;
 	struct pc_context *pc;
 
 	if (!pc_possible(inject))
 		return;
 	pc = take_place(inject);
 	if (!pc) {
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+		inject_lacks(inject, LACK_PC_CONTEXTS, result);
 		return;
 	}
 	pc->context = context;
@@ -465,12 +465,13 @@ void pc_context_created(struct inject *inject, void *context)
 		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
 	atomic_store(&pc->gone_ns, 0);
 	if (take_device(inject, pc)) {
+		lack = LACK_PC_SAMPLING;
 		result = start(inject, pc);
 		if (!atomic_load(&pc->enabled))
 			leave_device(inject, pc);
 	}
 	if (result)
-		inject_reason(inject, SEGMENT_REASON_NO_PC_SAMPLING, result);
+		inject_lacks(inject, lack, result);
 	atomic_store(&pc->on, !result);
 	if (!result)
 		tell_begin(inject, pc);

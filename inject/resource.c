@@ -69,14 +69,20 @@ static void module_slot(struct inject *inject, struct segment *segment,
 	slot_commit(slot, SLOT_MODULE);
 }
 
+/* This thread is in a call of the runtime that obtains memory. */
+static __thread bool in_runtime __attribute__((tls_model("initial-exec")));
+
 /* Where memory is asked for; CUPTI's record of it comes later, with the same
- * correlation. */
-static void allocation_call(struct inject *inject, struct segment *segment,
+ * correlation. The runtime's call has the driver's inside: the outer one counts. */
+static void allocation_call(struct inject *inject, struct segment *segment, uint32_t domain,
 			    const struct cupti_callback *call)
 {
 	struct segment_slot *slot;
 	uint32_t site;
 
+	if (domain == CUPTI_DOMAIN_DRIVER && in_runtime)
+		return;
+	in_runtime = domain == CUPTI_DOMAIN_RUNTIME && call->site == CUPTI_SITE_ENTER;
 	if (call->site != CUPTI_SITE_ENTER || !(site = site_here(inject, segment, SITE_MEMORY)) ||
 	    !(slot = slot_take(segment)))
 		return;
@@ -107,12 +113,13 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 		    object_called(inject, segment, domain, cbid, data))
 			return;
 	}
-	if (domain == CUPTI_DOMAIN_RUNTIME) {
-		allocation_call(inject, segment, data);
+	if (domain == CUPTI_DOMAIN_DRIVER &&
+	    (cbid == inject->start_cbid || cbid == inject->stop_cbid)) {
+		profiler_call(inject, segment, cbid, data);
 		return;
 	}
-	if (domain == CUPTI_DOMAIN_DRIVER) {
-		profiler_call(inject, segment, cbid, data);
+	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {
+		allocation_call(inject, segment, domain, data);
 		return;
 	}
 	if (domain != CUPTI_DOMAIN_RESOURCE)

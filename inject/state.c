@@ -24,27 +24,25 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 
 static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void inject_reason(struct inject *inject, enum segment_reason reason, uint32_t detail)
+void inject_lacks(struct inject *inject, enum segment_lack lack, uint32_t detail)
 {
 	struct segment *segment = atomic_load(&inject->segment);
 
-	uint32_t before;
-
-	if (!segment)
+	if (!segment || atomic_load(&segment->lacks) >> lack & 1)
 		return;
-	/* The first reason stays, but what only took a part away gives way. */
-	before = atomic_load(&segment->reason);
-	if (before && before != SEGMENT_REASON_NO_PC_SAMPLING &&
-	    before != SEGMENT_REASON_NO_UNIFIED)
-		return;
-	atomic_store(&segment->reason_detail, detail);
-	atomic_store(&segment->reason, reason);
+	atomic_store(&segment->lack_detail[lack], detail);
+	atomic_fetch_or(&segment->lacks, UINT32_C(1) << lack);
 }
 
 /* Kinds are off; NVTX goes on. */
 void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail)
 {
-	inject_reason(inject, reason, detail);
+	struct segment *segment = atomic_load(&inject->segment);
+
+	if (segment && !atomic_load(&segment->reason)) {
+		atomic_store(&segment->reason_detail, detail);
+		atomic_store(&segment->reason, reason);
+	}
 	atomic_store(&inject->active, false);
 }
 

@@ -31,6 +31,7 @@ static void take_pc(struct facts *facts, uint32_t source, const char *text)
 	fact.period = number_in(text, "period");
 	fact.samples = number_in(text, "samples");
 	fact.dropped = number_in(text, "dropped");
+	fact.other_kernels = number_in(text, "other");
 	if (fact.covered_ns >= 0 && fact.span_ns >= fact.covered_ns)
 		*VEC_ADD(&facts->pc_samplings) = fact;
 }

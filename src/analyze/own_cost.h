@@ -24,6 +24,7 @@ struct pc_sampling_fact {
 	int64_t covered_ns, span_ns; /* of which it was on */
 	int64_t period;              /* a sample of an SM every 2^period cycles */
 	int64_t samples, dropped;    /* in all; of these by the card; FACT_UNKNOWN */
+	int64_t other_kernels;       /* in kernels that are not the program's; FACT_UNKNOWN */
 };
 
 /* What recording cost, from windows in which it was off: lower quartile, median and

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/profile_file.h"
 #include "cmd/run_host.h"
+#include "cmd/run_limits.h"
 #include "cmd/run_name.h"
 #include "cmd/run_status.h"
 #include "cmd/run_system.h"
@@ -38,8 +39,7 @@ struct run_args {
 	const char *cuda_api;
 	const char *graph;
 	const char *pc;
-	const char *pc_period;
-	const char *pc_memory;
+	struct run_limits limits;
 	const char *lang;
 	const char *range;
 	const char *library, *nvml;
@@ -62,10 +62,14 @@ static const struct opt run_opts[] = {
 		   N_("a CUDA graph as its kernels, or as one block")),
 	OPT_STRING(struct run_args, pc, 0, "pc-sampling", "on|off",
 		   N_("why warps stall, by instruction, in the same run; off by default")),
-	OPT_STRING(struct run_args, pc_period, 0, "pc-period", "N",
+	OPT_STRING(struct run_args, limits.pc_period, 0, "pc-period", "N",
 		   N_("one PC sample of an SM every 2^N cycles; else 2^18")),
-	OPT_STRING(struct run_args, pc_memory, 0, "pc-memory", "BYTES",
-		   N_("device memory for PC samples; else 128 MiB")),
+	OPT_STRING(struct run_args, limits.pc_memory, 0, "pc-memory", "BYTES",
+		   N_("device memory for PC samples; else 128M")),
+	OPT_STRING(struct run_args, limits.osrt_threshold, 0, "osrt-threshold", "NS",
+		   N_("calls of the system (osrt) that take less are left out; else 1000")),
+	OPT_STRING(struct run_args, limits.memory, 0, "memory", "BYTES",
+		   N_("host memory in each process for what it records; else 64M")),
 	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),
 	OPT_INT(struct run_args, duration, 'd', "duration", "SECONDS",
 		N_("record this long; COMMAND goes on")),
@@ -122,6 +126,11 @@ static const char *trace_list(const struct run_args *args)
 	return args->trace ? args->trace : "cuda,nvtx,memory,sync,sched,cpu,python";
 }
 
+static bool samples_pcs(const struct run_args *args)
+{
+	return args->pc && !strcmp(args->pc, "on");
+}
+
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
 	static const char *const words[] = { "cuda",  "kernel",  "nvtx",   "memory",
@@ -150,12 +159,11 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_text(out, ",graph");
 	if (args->torch_ops) /* PyTorch's ranges are NVTX ranges */
 		buf_text(out, run_host_has_word(list, "nvtx") ? ",torch-ops" : ",nvtx,torch-ops");
-	if (args->pc && !strcmp(args->pc, "on"))
+	if (samples_pcs(args))
 		buf_text(out, ",pc");
-	if (args->pc_period)
-		buf_printf(out, ",pc-period=%s", args->pc_period);
-	if (args->pc_memory)
-		buf_printf(out, ",pc-memory=%s", args->pc_memory);
+	if (run_limits_words(&args->limits, samples_pcs(args), run_host_has_word(list, "osrt"), out,
+			     err) < 0)
+		return err->code;
 	if (args->delay || args->range)
 		buf_text(out, ",paused");
 	if (args->calibrate && args->range)
@@ -298,7 +306,7 @@ static void describe(struct run *run)
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("trace"),
 		    str_of(trace_list(run->args)));
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("pc_sampling"),
-		    str_of(run->args->pc && !strcmp(run->args->pc, "on") ? "on" : "off"));
+		    str_of(samples_pcs(run->args) ? "on" : "off"));
 	buf_done(&command);
 	describe_cost(run, session);
 }
@@ -416,6 +424,8 @@ static int start(struct run *run, struct err *err)
 	struct spool_opts spool = { .calibrates = run->args->calibrate };
 	int ret = environment(run->args, env, err);
 
+	if (ret >= 0)
+		ret = run_limits_memory(&run->args->limits, &spool.memory, err);
 	/* Each process of a shell script has calls of the system. */
 	if (run->args->trace && run_host_has_word(run->args->trace, "osrt"))
 		spool.segments = SEGMENT_COUNT_MAX;

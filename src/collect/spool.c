@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "collect/spool_process.h"
 
+static const uint64_t MEMORY = 64 << 20;
 static const uint64_t BUFFER_BYTES = 512 << 10;
-static const uint64_t TEXT_BYTES = 8 << 20;
-static const uint64_t RING_SLOTS = 1 << 18;
+/* Of the memory, what is the library's own state, its thread's stack, and to spare. */
+static const uint64_t OWN_BYTES = 1 << 20;
 
 /* Of 20 ms, at the end, for processes that go on. */
 enum { LAST_TICKS = 15 };
@@ -45,22 +44,35 @@ static uint64_t pages(uint64_t bytes)
 	return (bytes + SEGMENT_PAGE - 1) & ~(uint64_t)(SEGMENT_PAGE - 1);
 }
 
+/* Half of the memory is for buffers, a quarter for the ring, an eighth for texts. All
+ * records of the fastest launches were kept with 32 MiB of buffers (doc/measured.md). The
+ * rest is lent when no buffer is free, and what comes in it is thrown away. */
 static void plan(struct segment *layout, const struct spool_opts *opts)
 {
+	uint64_t memory = opts && opts->memory ? opts->memory : MEMORY;
+	uint64_t slots = 1, bytes = BUFFER_BYTES;
+
+	while (slots * 2 * sizeof(struct segment_slot) <= memory / 4)
+		slots *= 2;
+	if (bytes < memory / 2 / SEGMENT_BUFFERS_MAX)
+		bytes = memory / 2 / SEGMENT_BUFFERS_MAX;
 	layout->magic = SEGMENT_MAGIC;
 	layout->version = SEGMENT_VERSION;
 	layout->head_bytes = (uint32_t)pages(sizeof(*layout));
 	layout->texts_at = layout->head_bytes;
-	layout->texts_bytes = TEXT_BYTES;
+	layout->texts_bytes = pages(memory / 8);
 	layout->ring_at = layout->texts_at + layout->texts_bytes;
-	layout->ring_slots = RING_SLOTS;
-	layout->buffers_at = layout->ring_at + RING_SLOTS * sizeof(struct segment_slot);
-	layout->buffer_bytes =
-		pages(opts && opts->buffer_bytes ? opts->buffer_bytes : BUFFER_BYTES);
-	layout->buffer_count = opts && opts->buffers ? opts->buffers : 64;
+	layout->ring_slots = slots;
+	layout->buffers_at = layout->ring_at + slots * sizeof(struct segment_slot);
+	layout->buffer_bytes = pages(opts && opts->buffer_bytes ? opts->buffer_bytes : bytes);
+	layout->buffer_count = opts && opts->buffers
+				       ? opts->buffers
+				       : (uint32_t)(memory / 2 / layout->buffer_bytes);
 	if (layout->buffer_count > SEGMENT_BUFFERS_MAX)
 		layout->buffer_count = SEGMENT_BUFFERS_MAX;
 	layout->bytes = layout->buffers_at + layout->buffer_count * layout->buffer_bytes;
+	if (layout->bytes + OWN_BYTES < memory)
+		layout->overflow_bytes = memory - layout->bytes - OWN_BYTES;
 	atomic_store(&layout->texts_used, 8);
 }
 
@@ -305,6 +317,7 @@ static int take_process(struct spool *spool, struct spooled *p, struct sink *sin
 	p->sink = sink;
 	p->err = err;
 	spooled_look_at_reason(&spool->complaints, p);
+	spooled_look_at_lacks(&spool->complaints, p);
 	ret = spooled_slots(p, false); /* names first; what waits for a device, after it */
 	if (ret >= 0)
 		ret = take_buffers(p, last);
@@ -324,30 +337,14 @@ static void add_status(struct spool_status *status, const struct spooled *p)
 	status->calls += p->calls_seen;
 	status->ranges += p->ranges_seen;
 	status->samples += p->samples_seen;
-	status->dropped += (int64_t)p->told_dropped + p->malformed;
-}
-
-/* Time in callbacks of CUPTI, in threads of the program. */
-static void describe_callbacks(const struct spooled *p)
-{
-	const struct segment_counts *counts = &p->segment->counts;
-	uint64_t callbacks = atomic_load(&counts->callbacks);
-	struct buf text = { 0 };
-
-	if (!callbacks)
-		return;
-	buf_printf(&text, "callbacks=%" PRIu64 ";ns=%" PRIu64, callbacks,
-		   atomic_load(&counts->callback_ns));
-	session_env(p->sink->session, p->source, SESSION_NONE, STR("callback_cost"),
-		    (struct str){ text.at, text.len });
-	buf_done(&text);
+	status->dropped += (int64_t)p->told_dropped + p->unnamed_slots + p->malformed;
 }
 
 static void sum_up(struct spool *spool, const struct sink *sink, struct spooled *p)
 {
 	if (p->renamed >= RENAMES_MAX)
 		name_process(p, sink->session);
-	describe_callbacks(p);
+	spooled_describe(p);
 	spooled_sum_up(&spool->complaints, p);
 	if (spool->calibrates && p->kernels_seen)
 		spooled_sum_up_quiet(&spool->complaints, p);

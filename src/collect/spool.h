@@ -25,11 +25,16 @@
 
 struct spool;
 
+/* Bounds of spool_opts.memory. Less would not hold what CUPTI wants at once. */
+#define SPOOL_MEMORY_LEAST (UINT64_C(16) << 20)
+#define SPOOL_MEMORY_MOST  (UINT64_C(1) << 30)
+
 struct spool_opts {
 	uint32_t segments;     /* most processes at a time; 0: 64 */
-	uint64_t buffer_bytes; /* 0: 512 KiB */
-	uint32_t buffers;      /* of each process; 0: 64 */
-	bool calibrates;       /* spool_ask_quiet will be called */
+	uint64_t memory;       /* in each process, for all but PC samples; 0: 64 MiB */
+	uint64_t buffer_bytes; /* 0, and the next one: what `memory` gives */
+	uint32_t buffers;
+	bool calibrates; /* spool_ask_quiet will be called */
 };
 
 /* ERR_IO: no memfd. */

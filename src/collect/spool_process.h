@@ -68,9 +68,9 @@ struct early_wait {
 /* When PC samples were taken, and of how many contexts: spool_pc.c. */
 struct pc_summary {
 	int64_t covered_ns, span_ns;
-	uint64_t samples, dropped;       /* taken; of these by the card, which had no room */
-	uint32_t contexts, full, failed; /* as in struct segment_pc */
-	uint32_t result;                 /* of those that failed */
+	uint64_t samples, dropped, other; /* taken; as in struct segment_counts */
+	uint32_t contexts, full, failed;  /* as in struct segment_pc */
+	uint32_t result;                  /* of those that failed */
 };
 
 struct spooled {
@@ -124,8 +124,9 @@ struct spooled {
 	int64_t stuck_ns;    /* since when the slot at `tail` is unfinished; 0: it isn't */
 	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
-	uint64_t told_dropped; /* loss that the session has already */
-	uint32_t reason;
+	int64_t unnamed_slots, unnamed_samples; /* of PCs, whose reason has no name: lost */
+	uint64_t told_dropped;                  /* loss that the session has already */
+	uint32_t reason, lacks;                 /* that were told */
 };
 
 struct complaint {
@@ -141,9 +142,13 @@ void spooled_complain(struct complaints *told, const struct spooled *p, const ch
 	__attribute__((format(printf, 3, 4)));
 /* Why the process recorded less, once. */
 void spooled_look_at_reason(struct complaints *told, struct spooled *p);
+void spooled_look_at_lacks(struct complaints *told, struct spooled *p);
 /* What is known when the process ends, or is let go. */
 void spooled_sum_up(struct complaints *told, struct spooled *p);
 void spooled_sum_up_quiet(struct complaints *told, struct spooled *p);
+
+/* spool_describe.c: what it said of itself, into the environment. */
+void spooled_describe(const struct spooled *p);
 
 /* spool_text.c: string of a text in the segment; 0 if it can't be right. */
 uint32_t spooled_text(struct spooled *p, uint32_t text);

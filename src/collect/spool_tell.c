@@ -80,20 +80,46 @@ void spooled_look_at_reason(struct complaints *told, struct spooled *p)
 		return spooled_complain(told, p,
 					"the program asked for CUPTI itself: from then on its "
 					"GPU activity is not recorded");
-	case SEGMENT_REASON_NO_PC_SAMPLING:
-		if (detail == CUPTI_RESULT_MAX_LIMIT)
-			return spooled_complain(
-				told, p,
-				"PC sampling is of the first context on each card: its "
-				"others have no stall reasons");
+	default:
+		return;
+	}
+}
+
+static void tell_of_lack(struct complaints *told, const struct spooled *p, enum segment_lack lack,
+			 uint32_t detail)
+{
+	switch (lack) {
+	case LACK_PC_SAMPLING:
 		return tell_of_no_sampling(told, p, detail);
-	case SEGMENT_REASON_NO_UNIFIED:
+	case LACK_PC_CONTEXTS:
+		return spooled_complain(told, p,
+					"PC sampling is of the first context on each card: its "
+					"others have no stall reasons");
+	case LACK_UNIFIED:
 		return spooled_complain(told, p,
 					"CUPTI refused records of unified memory (%u): its faults "
 					"and moves are not recorded",
 					detail);
+	case LACK_QUEUED:
+		if (!detail)
+			return spooled_complain(told, p,
+						"this CUPTI does not tell when launches were "
+						"queued");
+		return spooled_complain(
+			told, p, "CUPTI refused to tell when launches were queued (%u)", detail);
 	default:
 		return;
+	}
+}
+
+void spooled_look_at_lacks(struct complaints *told, struct spooled *p)
+{
+	uint32_t news = atomic_load(&p->segment->lacks) & ~p->lacks;
+
+	p->lacks |= news;
+	for (uint32_t i = 0; i < LACK_COUNT; i++) {
+		if (news >> i & 1)
+			tell_of_lack(told, p, i, atomic_load(&p->segment->lack_detail[i]));
 	}
 }
 
@@ -121,6 +147,11 @@ static void sum_up_loss(struct complaints *told, struct spooled *p)
 				 " ranges, marks, waits and sites were lost, their ring was full; "
 				 "%" PRIu64 " calls came from inside sonde's own functions",
 				 slots, nested);
+	if (p->unnamed_samples)
+		spooled_complain(told, p,
+				 "%" PRId64
+				 " PC samples were lost: the name of their reason found no room",
+				 p->unnamed_samples);
 	if (texts)
 		spooled_complain(told, p,
 				 "%" PRIu64

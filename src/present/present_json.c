@@ -288,6 +288,7 @@ static void put_pc_samplings(const struct facts *facts, struct json *json)
 		put_i64(json, "period", fact->period);
 		put_i64(json, "samples", fact->samples);
 		put_i64(json, "dropped", fact->dropped);
+		put_i64(json, "other_kernels", fact->other_kernels);
 		json_end(json);
 	}
 	json_end(json);

@@ -41,7 +41,7 @@ enum {
  * library opens it and claims a segment. */
 #define SEGMENT_ENV "SONDE_SPOOL"
 /* What to record: words of TRACE_LIST joined by ','; also range-nvtx=NAME,
- * pc-period=N, pc-memory=BYTES, pc-scratch=BYTES, osrt-threshold=NS. */
+ * pc-period=N, pc-memory=BYTES, osrt-threshold=NS. */
 #define SEGMENT_OPTIONS_ENV "SONDE_TRACE"
 
 /* Who owns a segment. */
@@ -54,18 +54,25 @@ enum segment_state {
 /* Which libraries of ours fill a segment; bits. */
 enum segment_user { SEGMENT_USER_INJECT = 1, SEGMENT_USER_HOST = 2 };
 
-/* Why recording is off, or what it does without. */
+/* Why recording is off. */
 enum segment_reason {
 	SEGMENT_REASON_NONE,
-	SEGMENT_REASON_NO_CUPTI,       /* no libcupti could be loaded */
-	SEGMENT_REASON_CUPTI_VERSION,  /* one that this library does not know */
-	SEGMENT_REASON_SUBSCRIBED,     /* another tool holds CUPTI */
-	SEGMENT_REASON_OTHER_TOOL,     /* another tool is at work: `other_tool` */
-	SEGMENT_REASON_CALL_FAILED,    /* a CUPTI call failed; `detail` has its result */
-	SEGMENT_REASON_YIELDED,        /* the target asked for CUPTI itself */
-	SEGMENT_REASON_NO_PC_SAMPLING, /* PC sampling could not be enabled; the rest is on */
-	SEGMENT_REASON_DEVICE,         /* the device does not support it */
-	SEGMENT_REASON_NO_UNIFIED,     /* unified memory is not recorded; the rest is on */
+	SEGMENT_REASON_NO_CUPTI,      /* no libcupti could be loaded */
+	SEGMENT_REASON_CUPTI_VERSION, /* one that this library does not know */
+	SEGMENT_REASON_SUBSCRIBED,    /* another tool holds CUPTI */
+	SEGMENT_REASON_OTHER_TOOL,    /* another tool is at work: `other_tool` */
+	SEGMENT_REASON_CALL_FAILED,   /* a CUPTI call failed; `detail` has its result */
+	SEGMENT_REASON_YIELDED,       /* the target asked for CUPTI itself */
+	SEGMENT_REASON_DEVICE,        /* the device does not support it */
+};
+
+/* What recording does without; the rest is on. Several may be missing. */
+enum segment_lack {
+	LACK_PC_SAMPLING, /* it could not be enabled */
+	LACK_PC_CONTEXTS, /* contexts beyond the first of a card are not sampled */
+	LACK_UNIFIED,     /* unified memory is not recorded */
+	LACK_QUEUED,      /* launches have no time at which they were queued */
+	LACK_COUNT
 };
 
 /* X(id, word in SEGMENT_OPTIONS_ENV): what the library can record. torch-ops: NVTX ranges
@@ -204,7 +211,8 @@ struct segment_counts {
 	_Atomic uint64_t slots_nested;                   /* from inside one of our own functions */
 	_Atomic uint64_t texts_dropped;                  /* no room */
 	_Atomic uint64_t callbacks, callback_ns;         /* of CUPTI, and the time in them */
-	_Atomic uint64_t pc_samples, pc_dropped; /* taken, those included that were dropped */
+	/* Taken; of these dropped by the card, and in kernels that are not the user's. */
+	_Atomic uint64_t pc_samples, pc_dropped, pc_other;
 };
 
 /* When PC samples were taken that count, of any context: beside the ring, as a slot that
@@ -231,6 +239,7 @@ struct segment {
 	uint64_t texts_at, texts_bytes;
 	uint64_t ring_at, ring_slots; /* a power of two */
 	uint64_t buffers_at, buffer_bytes;
+	uint64_t overflow_bytes; /* lent beyond the segment at a time, at most */
 	uint32_t buffer_count, index;
 	/* Set by the process. */
 	_Atomic uint32_t state;
@@ -238,7 +247,9 @@ struct segment {
 	_Atomic uint32_t paused; /* 1: calls of the system are not recorded; sonde sets it, too */
 	_Atomic uint32_t reason;
 	_Atomic uint32_t reason_detail;
-	uint32_t pid;         /* as the process sees itself */
+	_Atomic uint32_t lacks;                   /* bits of enum segment_lack */
+	_Atomic uint32_t lack_detail[LACK_COUNT]; /* CUPTI's result; 0: it has no such call */
+	uint32_t pid;                             /* as the process sees itself */
 	uint64_t image;       /* of this program in this process: exec makes another */
 	uint64_t start_ticks; /* field 22 of /proc/self/stat: tells a reused pid */
 	uint32_t cupti_version, driver_version;

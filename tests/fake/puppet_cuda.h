@@ -15,6 +15,7 @@
  *	no-stamp     no timestamp callback: times are CLOCK_REALTIME
  *	hang-exit    a forced flush never returns once exit has begun
  *	register=N   cuptiActivityRegisterCallbacks fails with N
+ *	queued=N     times of the queue are refused with N
  *	pc-enable=N, pc-data=N   these fail with N (35: no rights; 8: no memory)
  *	pc-good=N    the latter only after it gave samples of a context N times
  *	pc-full=N    after so many samples (at 2^20 cycles) of a context the hardware

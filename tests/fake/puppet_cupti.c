@@ -622,8 +622,8 @@ uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-	latency = enable;
-	return 0;
+	latency = enable && !puppet_word("queued");
+	return puppet_word("queued");
 }
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)

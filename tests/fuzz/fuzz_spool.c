@@ -26,7 +26,8 @@ static const struct field {
 	FIELD(image),          FIELD(start_ticks), FIELD(cupti_version),
 	FIELD(driver_version), FIELD(clock),       FIELD(world_rank),
 	FIELD(world_size),     FIELD(cupti_path),  FIELD(command),
-	FIELD(other_tool),     FIELD(pc),          FIELD(counts),
+	FIELD(other_tool),     FIELD(pc),          FIELD(lacks),
+	FIELD(lack_detail),    FIELD(counts),
 };
 
 struct rest {

@@ -222,6 +222,54 @@ def queued():
             at.close()
 
 
+def queued_refused():
+    """A CUPTI that can't tell, or won't: a line says so, beside what else is missing."""
+    for cupti, old, says in (("queued=15", False, r"refused to tell when launches were queued \(15\)"),
+                             ("version=22", True, "this CUPTI does not tell when launches were queued")):
+        at = Place(cupti=cupti, old=old)
+        try:
+            said = at.sonde(host("work"), "--trace", "cuda,queued,unified").stderr.decode()
+            expect(re.search(says, said), "not said: %s" % says)
+            expect(old or "refused records of unified memory" in said, "both are told")
+            expect(at.kernels() == 20, "%d kernels" % at.kernels())
+        finally:
+            at.close()
+
+
+def memory_bound():
+    """No more memory of the host than was allowed, and what finds no room is counted."""
+    for options, most in (((), 64), (("--memory", "16M"), 16), (("--memory", "128MiB"), 128)):
+        at = Place(cupti="worker")
+        try:
+            program = subprocess.Popen(at.sonde_argv(host("wait"), *options), cwd=at.here, env=at.env,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            try:
+                sizes, until = [], time.monotonic() + 20
+                while not sizes and time.monotonic() < until:
+                    time.sleep(0.02)
+                    children = open("/proc/%d/task/%d/children" % (program.pid, program.pid)).read().split()
+                    lines = [line for child in children for line in open("/proc/%s/maps" % child)]
+                    ends = [line.split()[0].split("-") for line in lines if "memfd:sonde-spool" in line]
+                    sizes = [size for size in (int(b, 16) - int(a, 16) for a, b in ends) if size > 4096]
+                expect(len(sizes) == 1 and most * 0.8 < sizes[0] / 2**20 < most, "mapped: %s" % sizes)
+            finally:
+                program.communicate()
+        finally:
+            at.close()
+    same(host("many"), ("--memory", "16M"))()
+
+
+def environment_cupti():
+    """Which CUPTI a process had, for whoever reads the profile."""
+    at = Place()
+    try:
+        at.sonde(host("one"))
+        told = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)["environment"].get("cupti", "")
+        expect(re.fullmatch(r"13\.0\.1 /.*/libcupti\.so\.13", told), "told: %r" % told)
+    finally:
+        at.close()
+
+
 def api_all():
     at = Place()
     try:
@@ -498,14 +546,14 @@ def coroutine():
 
 
 def memory_sites():
-    """The runtime's allocations name the function that asked; the driver's don't."""
+    """Allocations name the function that asked, of the runtime or of the driver."""
     at = Place()
     try:
         at.sonde(host("memory"))
         sites = [row.get("name", "") for row in at.rows("select name from alloc order by start_ns")]
         expect(len(sites) == 4, "%d allocations" % len(sites))
         expect(all(re.match(r"obtain_buffer\S* < host_memory", site) for site in sites[:3]), "where: %s" % sites)
-        expect(not sites[3], "where: %s" % sites)
+        expect(sites[3].startswith("host_memory < "), "where: %s" % sites)
         told = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)["overhead"]["callbacks"]
         expect(len(told) == 1 and told[0]["count"] >= 3 and told[0]["sum_ns"] > 0, "callbacks: %s" % told)
         at.sonde(host("memory"), "-t", "cuda")
@@ -833,6 +881,9 @@ CASES = {
     "contents": contents,
     "unified": unified,
     "queued": queued,
+    "queued_refused": queued_refused,
+    "memory_bound": memory_bound,
+    "environment_cupti": environment_cupti,
     "api_all": api_all,
     "nvtx": nvtx,
     "waits": waits(),

@@ -317,6 +317,20 @@ def torch_ops():
         at.close()
 
 
+def threshold():
+    """What takes less than --osrt-threshold is left out."""
+    at = Place()
+    try:
+        for ns in (1000000, 1000000000):
+            at.sonde(["sleep", "0.02"], *ONLY, "--osrt-threshold", str(ns))
+            slept = at.number("select count(*) from os where duration_ns >= 20000000")
+            expect((slept > 0) == (ns < 20000000), "%d sleeps at %d" % (slept, ns))
+            expect(at.number("select count(*) from os where duration_ns < %d" % ns) == 0, "shorter than %d" % ns)
+        at.clean()
+    finally:
+        at.close()
+
+
 def torch_names():
     """Operators of PyTorch are called by their name: each call has its range, all of them one text."""
     at = Place()
@@ -343,6 +357,7 @@ CASES = {
     "python": python,
     "refused": refused,
     "calls": calls,
+    "threshold": threshold,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,
                                             "usleep": 1}),

@@ -86,6 +86,22 @@ Test(overhead, what_the_recorder_took_is_told_if_it_makes_sense)
 	}
 }
 
+Test(overhead, what_pc_sampling_took_is_told_as_far_as_it_was_written)
+{
+	struct trace trace = trace_new();
+
+	trace_launch(&trace, 1, 0, 10, 20);
+	told(&trace, "pc_sampling_cost",
+	     "covered_ns=5;span_ns=6;period=18;samples=9;dropped=2;other=1");
+	told(&trace, "pc_sampling_cost", "covered_ns=5;span_ns=6;period=18");
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->pc_samplings.count, 2);
+	cr_assert_eq(trace.facts->pc_samplings.at[0].dropped, 2);
+	cr_assert_eq(trace.facts->pc_samplings.at[0].other_kernels, 1);
+	cr_assert_eq(trace.facts->pc_samplings.at[1].other_kernels, FACT_UNKNOWN);
+	trace_done(&trace);
+}
+
 Test(overhead, callbacks_of_each_process_are_told)
 {
 	struct trace trace = trace_new();

@@ -64,9 +64,9 @@ uint32_t text_intern(struct segment *of, const char *at, size_t len)
 	return 0;
 }
 
-void inject_reason(struct inject *of, enum segment_reason reason, uint32_t detail)
+void inject_lacks(struct inject *of, enum segment_lack lack, uint32_t detail)
 {
-	(void)reason;
+	(void)lack;
 	of->pc_period = detail; /* the last, for tests */
 }
 

@@ -198,6 +198,7 @@ Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 {
 	atomic_store(&bench.segment->counts.pc_samples, 900);
 	atomic_store(&bench.segment->counts.pc_dropped, 70);
+	atomic_store(&bench.segment->counts.pc_other, 3);
 	told_of_sampling(&(struct segment_pc){ .first_ns = 100,
 					       .covered_ns = 2100000000,
 					       .period = 20,
@@ -205,7 +206,8 @@ Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 					       .full = 1 });
 	cr_assert_eq(strncmp(env_of("pc_sampling_cost"), "covered_ns=2100000000;span_ns=", 30), 0,
 		     "%s", env_of("pc_sampling_cost"));
-	cr_assert_not_null(strstr(env_of("pc_sampling_cost"), ";period=20;samples=900;dropped=70"));
+	cr_assert_not_null(
+		strstr(env_of("pc_sampling_cost"), ";period=20;samples=900;dropped=70;other=3"));
 	cr_assert(complains(0, "70 of 900 PC samples were dropped on the card"));
 	cr_assert(complains(1, "the memory for PC samples was full: stall reasons are of 2.1 s"));
 	cr_assert_null(spool_complaint(bench.spool, 2));
@@ -486,7 +488,6 @@ Test(spool, a_process_that_gave_up_says_why)
 		{ SEGMENT_REASON_SUBSCRIBED, 39, "another tool holds CUPTI" },
 		{ SEGMENT_REASON_CALL_FAILED, 999, "CUPTI failed (999)" },
 		{ SEGMENT_REASON_YIELDED, 0, "asked for CUPTI itself" },
-		{ SEGMENT_REASON_NO_PC_SAMPLING, 35, "no permission" },
 	};
 
 	for (uint32_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
@@ -498,6 +499,63 @@ Test(spool, a_process_that_gave_up_says_why)
 		bench_claim(&bench);
 	}
 	cr_assert_null(spool_complaint(bench.spool, sizeof(reasons) / sizeof(reasons[0])));
+}
+
+/* Each takes only a part away: one does not hide the other. */
+Test(spool, all_that_a_process_does_without_is_told_once)
+{
+	bench.pid = (uint32_t)getpid(); /* goes on */
+	bench_claim(&bench);
+	atomic_store(&bench.segment->lack_detail[LACK_UNIFIED], 15);
+	atomic_store(&bench.segment->lack_detail[LACK_PC_SAMPLING], 35);
+	atomic_store(&bench.segment->lacks, 1u << LACK_UNIFIED | 1u << LACK_PC_SAMPLING);
+	take();
+	take();
+	cr_assert(complains(0, "no PC sampling (CUPTI 35, no permission)"));
+	cr_assert(complains(1, "CUPTI refused records of unified memory (15)"));
+	cr_assert_null(spool_complaint(bench.spool, 2));
+	atomic_fetch_or(&bench.segment->lacks, ~0u << LACK_PC_CONTEXTS);
+	take();
+	cr_assert(complains(2, "of the first context on each card"));
+	cr_assert(complains(3, "this CUPTI does not tell when launches were queued"));
+	cr_assert_null(spool_complaint(bench.spool, 4));
+}
+
+Test(spool, samples_whose_reason_has_no_name_are_lost_and_counted)
+{
+	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE };
+
+	PUT(0, device, 216);
+	SLOT(SLOT_STALL_NAME, .time_ns = 1, .value = 17, .a = TEXT("wait"));
+	SLOT(SLOT_PC, .time_ns = 2, .a = TEXT("k"), .b = 17, .x = { 5, 1 });
+	SLOT(SLOT_PC, .time_ns = 3, .a = TEXT("k"), .b = 18, .x = { 7, 1 });
+	take();
+	cr_assert_eq(loss(LOSS_dropped), 1, "slots");
+	cr_assert(complains(0, "7 PC samples were lost: the name of their reason found no room"));
+	cr_assert_null(spool_complaint(bench.spool, 1));
+}
+
+/* The process can have written anything into the path. */
+Test(spool, the_environment_says_which_cupti_it_was)
+{
+	struct segment *segment = bench.segment;
+
+	take();
+	cr_assert_str_eq(env_of("cupti"), "");
+	bench_claim(&bench);
+	segment->cupti_version = 130001;
+	snprintf(segment->cupti_path, sizeof(segment->cupti_path), "/opt/libcupti.so.13");
+	take();
+	cr_assert_str_eq(env_of("cupti"), "13.0.1 /opt/libcupti.so.13");
+}
+
+Test(spool, a_cupti_with_rubbish_for_a_path_is_cut)
+{
+	bench.segment->cupti_version = 26;
+	memset(bench.segment->cupti_path, 'x', sizeof(bench.segment->cupti_path));
+	take();
+	cr_assert_eq(strncmp(env_of("cupti"), "API 26 xxx", 10), 0);
+	cr_assert_eq(strlen(env_of("cupti")), 7 + sizeof(bench.segment->cupti_path) - 1);
 }
 
 /* The tool and what it starts are many processes. Rubbish in place of its name, and a

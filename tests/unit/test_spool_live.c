@@ -11,6 +11,7 @@
 
 #include "collect/spool.h"
 #include "sink_record.h"
+#include "wire/segment.h"
 
 static struct err err;
 
@@ -125,6 +126,47 @@ Test(spool_live, marks_whose_text_found_no_room_are_there_without_it)
 	cr_assert_eq(own_marks(&world, &texts), 3000);
 	cr_assert_gt(texts, 2000);
 	cr_assert_lt(texts, 3000);
+	world_close(&world);
+}
+
+/* Of all that a process can be made to map. */
+static uint64_t most_of(uint64_t memory)
+{
+	struct world world = world_open((struct spool_opts){ .segments = 1, .memory = memory });
+	int file = open(spool_path(world.spool), O_RDONLY | O_CLOEXEC);
+	struct segment head = { 0 };
+
+	cr_assert_eq(pread(file, &head, offsetof(struct segment, buffers), SPOOL_HEAD),
+		     (ssize_t)offsetof(struct segment, buffers));
+	close(file);
+	world_close(&world);
+	cr_assert_geq(head.overflow_bytes, UINT64_C(256) << 10, "some threads find no buffer");
+	return head.bytes + head.overflow_bytes;
+}
+
+Test(spool_live, a_process_maps_no_more_than_was_allowed)
+{
+	static const uint64_t MIB = 1 << 20;
+
+	cr_assert_lt(most_of(0), 64 * MIB);
+	cr_assert_gt(most_of(0), 60 * MIB);
+	for (uint64_t memory = SPOOL_MEMORY_LEAST; memory <= SPOOL_MEMORY_MOST; memory *= 2)
+		cr_assert_lt(most_of(memory), memory);
+	cr_assert_lt(most_of(100 * MIB + 1), 100 * MIB + 1);
+}
+
+Test(spool_live, with_little_memory_marks_are_lost_and_counted)
+{
+	struct world world =
+		world_open((struct spool_opts){ .segments = 1, .memory = SPOOL_MEMORY_LEAST });
+	int64_t marks;
+	size_t named;
+
+	fill(&world, "marks");
+	marks = (int64_t)own_marks(&world, &named);
+	cr_assert_gt(marks, 50000);
+	cr_assert_lt(marks, 70000);
+	cr_assert_eq(marks + world.status.dropped, 300000);
 	world_close(&world);
 }
 
