@@ -90,7 +90,6 @@ struct cards {
 	int64_t waited_ns;        /* in this round, between two readings */
 	int64_t found_ns;         /* when card_find last ran; 0 never */
 	uint32_t generation;      /* counters that went backwards */
-	bool restart;             /* the library should be opened anew */
 	uint32_t junk_rows;       /* of this round */
 	int64_t pcie_measured_ns; /* round in which a card's turn was; 0 never */
 	struct nvml_event_set *events;

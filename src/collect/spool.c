@@ -331,7 +331,6 @@ static void add_status(struct spool_status *status, const struct spooled *p)
 {
 	if (atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
 		status->processes++;
-	status->os_calls += p->os_calls_seen;
 	status->kernels += p->kernels_seen;
 	status->copies += p->copies_seen;
 	status->calls += p->calls_seen;

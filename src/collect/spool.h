@@ -65,7 +65,7 @@ struct spool_status {
 	uint32_t live;          /* of them with a segment */
 	uint32_t unserved;      /* processes that found no segment */
 	uint32_t unserved_host; /* the same, of those that only make calls of the system */
-	int64_t kernels, copies, calls, os_calls, ranges, samples;
+	int64_t kernels, copies, calls, ranges, samples;
 	int64_t dropped; /* records and slots, as counted by the processes and here */
 };
 void spool_status(const struct spool *spool, struct spool_status *ret_status);

@@ -57,6 +57,7 @@ struct threads {
 	struct symbols *symbols;
 	VEC(struct shared) shared;
 	size_t lanes_seen, processes_seen;
+	int64_t left_out; /* threads beyond THREADS_MAX */
 	VEC(struct watched) watched;
 };
 
@@ -269,7 +270,8 @@ static void watch_closely(struct threads *threads, struct watched *watched, int6
 		threads->source = session_source(session, READER_PERF, "context switches");
 }
 
-static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)
+/* False: there is no room for it. */
+static bool watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 {
 	struct session *session = threads->sink->session;
 	const struct lane *facts = &session->lanes.at[lane];
@@ -279,16 +281,17 @@ static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 	struct str name;
 	const char *rest;
 
-	if (facts->kind != LANE_THREAD || facts->tid <= 0 || facts->process == SESSION_NONE ||
-	    threads->watched.count >= THREADS_MAX)
-		return;
+	if (facts->kind != LANE_THREAD || facts->tid <= 0 || facts->process == SESSION_NONE)
+		return true;
 	for (size_t i = 0; i < threads->watched.count; i++) {
 		if (threads->watched.at[i].lane == lane)
-			return;
+			return true;
 	}
 	process = &session->processes.at[facts->process];
 	if (!is_same(threads, process))
-		return;
+		return true;
+	if (threads->watched.count >= THREADS_MAX)
+		return false;
 	watched.stat = open_at(threads, process->pid, facts->tid, "stat");
 	watched.syscall = open_at(threads, process->pid, facts->tid, "syscall");
 	watched.schedstat = open_at(threads, process->pid, facts->tid, "schedstat");
@@ -296,13 +299,14 @@ static void watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 	name = name_in(text, &rest);
 	if (!rest) {
 		unwatch(&watched);
-		return;
+		return true;
 	}
 	if (!session->lanes.at[lane].name)
 		session->lanes.at[lane].name = session_string(session, name.at, name.len);
 	watch_closely(threads, &watched, now_ns);
 	watch_python(threads, &watched);
 	*VEC_ADD(&threads->watched) = watched;
+	return true;
 }
 
 static void watch_new(struct threads *threads, int64_t now_ns)
@@ -324,10 +328,10 @@ static void watch_new(struct threads *threads, int64_t now_ns)
 
 		/* Processes that only use a card have no threads of ours. */
 		if (!strcmp(reader, "cuda"))
-			watch(threads, session_lane(session, &first), now_ns);
+			(void)watch(threads, session_lane(session, &first), now_ns);
 	}
 	for (; threads->lanes_seen < session->lanes.count; threads->lanes_seen++)
-		watch(threads, (uint32_t)threads->lanes_seen, now_ns);
+		threads->left_out += !watch(threads, (uint32_t)threads->lanes_seen, now_ns);
 }
 
 static uint64_t number_at(const char **at)
@@ -527,6 +531,11 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
+	if (threads && threads->left_out)
+		session_note(threads->sink->session, SESSION_NONE,
+			     "%lld threads more than %d made calls at a time: what they were at is "
+			     "not recorded",
+			     (long long)threads->left_out, THREADS_MAX);
 	if (threads && for_all(threads, feed, now_ns, err) < 0)
 		return err->code;
 	for (size_t i = 0; threads && i < threads->watched.count; i++) {

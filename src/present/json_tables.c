@@ -434,6 +434,8 @@ static void put_finding(const struct facts *facts, const struct finding *finding
 	put_texts(finding->next.at, finding->next.count, "next", json);
 	put_text(json, "runner_up", finding->runner_up);
 	json_bool(json, "held_back", finding->held_back);
+	if (finding->held_back)
+		put_text(json, "held_back_why", finding->held_back_why);
 	json_end(json);
 }
 

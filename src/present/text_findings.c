@@ -294,13 +294,14 @@ void text_held_back(struct page *page, const struct facts *facts, const struct f
 		if (!any) {
 			page_heading(page, _("Held back"), NULL);
 			page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
-				  _("True, but not yet worth your time: a coarser finding above "
-				    "explains more."));
+				  _("True, but not yet worth your time."));
 		}
 		any = true;
 		text = page_printf(page, "%s [%s] %s", finding->title, finding->rule->id,
 				   finding->claim ? finding->claim : "");
 		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_PLAIN, text);
+		if (finding->held_back_why)
+			page_wrap(page, INK_PLAIN, "", 4, INK_DIM, finding->held_back_why);
 	}
 }
 

@@ -195,6 +195,19 @@ static bool ails(const struct board *board, struct diagnosis *diagnosis, enum pl
 		mend(diagnosis, CURE_RESET, place);
 		return true;
 	}
+	if (board_get(board, METRIC_remapped_failed, &value, NULL) && value > 0) {
+		diagnose(diagnosis, CHECK_NO,
+			 _("GPU %u: a memory row could not be remapped: have the card replaced."),
+			 board->index);
+		return true;
+	}
+	if (board_get(board, METRIC_retired_pending, &value, NULL) && value > 0) {
+		diagnose(diagnosis, CHECK_LIMITED,
+			 _("GPU %u: memory pages wait to be retired at the next reset."),
+			 board->index);
+		mend(diagnosis, CURE_RESET, place);
+		return true;
+	}
 	if (board_get(board, METRIC_remapped_pending, &value, NULL) && value > 0) {
 		diagnose(diagnosis, CHECK_LIMITED,
 			 _("GPU %u: a memory row waits to be remapped at the next reset."),

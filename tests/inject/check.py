@@ -270,6 +270,21 @@ def environment_cupti():
         at.close()
 
 
+def reports():
+    """The program's output as it is, then the report, in the language asked for."""
+    for options, says in (((), "Where the time went"), (("--lang", "zh"), "时间花在哪里"), (("--no-report",), None)):
+        at = Place()
+        try:
+            done = at.run([SONDE, "run", "--no-system", "-o", "p.sonde", *options, "--", *host("work")])
+            text = done.stdout.decode()
+            expect(done.returncode == 0 and text.startswith("launches 20\n"), "the program's own output first")
+            expect(says in text if says else text == "launches 20\n", "the report: %s" % says)
+            expect(not says or "plain_name" in text, "its kernels")
+            at.clean()
+        finally:
+            at.close()
+
+
 def api_all():
     at = Place()
     try:
@@ -856,15 +871,16 @@ def pip_layout():
 
 
 def terminal_end():
-    """The profile is there within a second, though a flush at exit hangs."""
+    """A flush at exit that hangs holds up neither the program nor the profile, which has what was there."""
     at = Place(cupti="hang-exit")
     try:
         process = subprocess.Popen(at.sonde_argv(host("one")), cwd=at.here, env=at.env)
         try:
-            process.wait(timeout=LIMIT_S)
+            expect(process.wait(timeout=LIMIT_S) == 0, "the status")
         except subprocess.TimeoutExpired:
             process.kill()
             raise Failure("a flush that hangs at exit hangs the program") from None
+        expect(at.kernels() == 1000, "kernels: %d" % at.kernels())
     finally:
         at.close()
 
@@ -879,6 +895,7 @@ CASES = {
     "missing_functions": same(host("threads"), old=True, cupti="version=22", lost=0),
     "epoch_times": same(host("one"), cupti="no-stamp", lost=0),
     "contents": contents,
+    "reports": reports,
     "unified": unified,
     "queued": queued,
     "queued_refused": queued_refused,

@@ -109,6 +109,29 @@ Test(spool, copies_say_where_from_and_where_to)
 	cr_assert_eq(ops[2].copy, COPY_PTOP);
 }
 
+Test(spool, a_call_that_failed_and_a_copy_between_cards_say_so)
+{
+	struct cupti_api api = { .kind = CUPTI_KIND_RUNTIME, .cbid = 20, .start = 1, .end = 2 };
+	struct cupti_memcpy_peer copy = { .kind = CUPTI_KIND_MEMCPY2,
+					  .bytes = 64,
+					  .start = 5,
+					  .end = 9,
+					  .from_device = 1,
+					  .to_device = 3 };
+
+	api.process = bench.segment->pid;
+	api.result = 2;
+	PUT(0, api, 40);
+	api.result = 600; /* not ready: an answer */
+	PUT(0, api, 40);
+	PUT(0, copy, 96);
+	take();
+	cr_assert_eq(bench.record->calls.count, 2);
+	cr_assert_str_eq(text(bench.record->calls.at[0].detail), "result=2");
+	cr_assert_eq(bench.record->calls.at[1].detail, 0);
+	cr_assert_str_eq(text(bench.record->ops.at[0].detail), "from_device=1;to_device=3");
+}
+
 Test(spool, calls_have_the_names_that_the_ring_gave_without_versions)
 {
 	struct cupti_api api = { .kind = CUPTI_KIND_RUNTIME,

@@ -163,3 +163,30 @@ Test(threads, a_stranger_with_the_number_is_left_alone)
 	record_free(record_of(sink));
 	tree_remove(&tree);
 }
+
+/* 64 are watched; the first and 42 among them. */
+Test(threads, those_beyond_the_limit_are_counted_and_told)
+{
+	struct sink *sink = program();
+	struct threads *threads = threads_new(tree.root, NULL, sink);
+	struct session *session = sink->session;
+	struct lane lane = session->lanes.at[0];
+	char dir[64], stat[64];
+	struct err err = { 0 };
+
+	for (lane.tid = 100; lane.tid < 180; lane.tid++) {
+		(void)snprintf(dir, sizeof(dir), "proc/41/task/%lld", (long long)lane.tid);
+		(void)snprintf(stat, sizeof(stat), "%lld (w) R 1 41\n", (long long)lane.tid);
+		put(dir, "stat", stat);
+		(void)session_lane(session, &lane);
+	}
+	cr_assert_geq(threads_tick(threads, FIRST, &err), 0);
+	cr_assert_geq(threads_finish(threads, SECOND, &err), 0);
+	cr_assert_eq(session->notes.count, 1);
+	cr_assert_str_eq(session_text(session, session->notes.at[0].text),
+			 "18 threads more than 64 made calls at a time: what they were at is not "
+			 "recorded");
+	threads_free(threads);
+	record_free(record_of(sink));
+	tree_remove(&tree);
+}
