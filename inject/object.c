@@ -38,9 +38,9 @@ enum { CALL_COUNT = sizeof(CALLS) / sizeof(CALLS[0]) };
 /* Place in CALLS + 1; 0: another call. */
 static uint8_t call_named(const char *name)
 {
-	for (uint8_t i = 0; i < CALL_COUNT; i++) {
+	for (size_t i = 0; i < CALL_COUNT; i++) {
 		if (call_is(name, CALLS[i].name))
-			return i + 1;
+			return (uint8_t)(i + 1);
 	}
 	return 0;
 }
