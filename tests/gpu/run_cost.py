@@ -70,6 +70,8 @@ percent("train.py fast, s a step, % added", "s_sonde", "s_plain", 5)
 percent("  by a bare consumer of kernels and launches", "s_bare", "s_plain", None)
 percent("cases.cu 20, ms, % added", "c_off", "c_plain", None)
 percent("cases.cu 20 with PC sampling, ms, % added", "c_on", "c_off", None)
+percent("cases.cu 200 with PC sampling, ms, % added", "l_on", "l_off", 3)
+percent("eager torch loop with PC sampling, us, % added", "t_pc", "t_sonde", 3)
 lacking = sum(n < 200000 for n in numbers("count"))
 figure("profiles that lack a launch", str(lacking), "%d" % len(numbers("count")), float(lacking), 0)
 if median("size"):

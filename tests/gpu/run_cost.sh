@@ -6,7 +6,7 @@
 #
 #   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS [PART...]]
 #
-# 5 rounds; PART: launch, eager, train, sampling; else all four, a round then takes about 110 s.
+# 5 rounds; PART: launch, eager, train, sampling; else all four, a round then takes about 130 s.
 # Begins no part after LIMIT seconds. Each number is in $OUT/run_cost.rows as soon as it is known.
 # ./bench overhead calls it. FIGURES: where the figures go as JSON. Status 1 if one is
 # missed.
@@ -91,6 +91,9 @@ sampling() {
 	ms_of ./cases 20 | put c_plain
 	ms_of run --pc-sampling off -- ./cases 20 | put c_off
 	ms_of run --pc-sampling on -- ./cases 20 | put c_on
+	# Longer: the wait for the last samples is the same.
+	ms_of run --pc-sampling off -- ./cases 200 | put l_off
+	ms_of run --pc-sampling on -- ./cases 200 | put l_on
 }
 for ((i = 0; i < rounds; i++)); do
 	for part in launch launch eager train train sampling; do

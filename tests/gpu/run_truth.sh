@@ -73,6 +73,12 @@ if [[ $cupti12 ]]; then
 	claim $? "CUPTI 12.8: every launch"
 fi
 
+echo "== the end"
+run -o end.sonde -- sh -c './launch 400000 >/dev/null; date +%s%N >end.ns' 2>/dev/null
+ms=$((($(date +%s%N) - $(cat end.ns)) / 1000000))
+((ms < 1000)) && [[ $(one end.sonde 'select count(*) from kernel') == 400001 ]]
+claim $? "the profile is complete $ms ms after the target's end (1,000)"
+
 echo "== kills"
 unreadable=0
 for ((i = 1; i <= kills / 2; i++)); do
