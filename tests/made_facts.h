@@ -71,6 +71,7 @@ static inline struct device_fact *made_device_fact(struct made *made, uint32_t d
 	fact->waiting_ns = fact->collective_suspect_ns = FACT_UNKNOWN;
 	fact->delay_p50_ns = fact->delay_p95_ns = FACT_UNKNOWN;
 	fact->queued_p50_ns = fact->queued_p95_ns = FACT_UNKNOWN;
+	fact->host_wait_ns = FACT_UNKNOWN;
 	fact->queue_max = FACT_UNKNOWN;
 	fact->queue_mean = fact->coverage = NAN;
 	fact->kernel_p50_ns = fact->launch_p50_ns = fact->launch_gap_p50_ns = FACT_UNKNOWN;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analyze/order.h"
+#include "base/interval.h"
 #include "base/str.h"
 
 /* By number of the name. */
@@ -110,6 +111,34 @@ static void launches_out(struct launch_sum *sums, struct facts *facts)
 	}
 }
 
+/* As one, however many threads waited. Of several devices it is not known which. */
+static void host_waits(const struct timeline *timeline, struct facts *facts)
+{
+	const struct tl_calls *calls = &timeline->calls;
+	VEC(struct interval) waits = { 0 };
+	const struct tl_device *device;
+	struct device_fact *fact;
+	int64_t from, to;
+
+	if (timeline->only_device == TL_NONE || !calls->count)
+		return;
+	device = &timeline->devices[timeline->only_device];
+	fact = &facts->devices.at[timeline->only_device];
+	if (!device->count || fact->span_ns <= 0)
+		return;
+	from = op_start(&timeline->ops, device_op(device, 0));
+	to = from + fact->span_ns + fact->paused_ns;
+	for (uint32_t i = 0; i < calls->count; i++) {
+		int64_t start = call_start(calls, i), end = call_end(calls, i);
+
+		if (call_waits(calls, i) && start < to && end > from)
+			*VEC_ADD(&waits) = (struct interval){ start > from ? start : from,
+							      end < to ? end : to };
+	}
+	fact->host_wait_ns = interval_length(waits.at, interval_union(waits.at, waits.count));
+	VEC_DONE(&waits);
+}
+
 void call_facts(const struct timeline *timeline, struct facts *facts)
 {
 	const struct tl_calls *calls = &timeline->calls;
@@ -133,6 +162,7 @@ void call_facts(const struct timeline *timeline, struct facts *facts)
 	}
 	names_out(timeline, by_name, facts);
 	launches_out(by_device, facts);
+	host_waits(timeline, facts);
 	free(by_name);
 	free(by_device);
 }

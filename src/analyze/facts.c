@@ -67,6 +67,7 @@ static void device_unknown(struct device_fact *fact, uint32_t device)
 	fact->late_p50_ns = FACT_UNKNOWN;
 	fact->delay_p50_ns = FACT_UNKNOWN;
 	fact->delay_p95_ns = FACT_UNKNOWN;
+	fact->host_wait_ns = FACT_UNKNOWN;
 	fact->queued_p50_ns = FACT_UNKNOWN;
 	fact->queued_p95_ns = FACT_UNKNOWN;
 	fact->queue_max = FACT_UNKNOWN;

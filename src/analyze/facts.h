@@ -304,9 +304,9 @@ struct device_fact {
 	int64_t launched_before; /* of those, launched before the window by all signs */
 	struct idle_fact idle[IDLE_COUNT];
 	struct steady_fact steady;
-	struct setup_fact setup; /* with steady.has */
-	/* launch delay: kernel start - end of launch call, 0 and more */
-	int64_t delay_p50_ns, delay_p95_ns;
+	struct setup_fact setup;            /* with steady.has */
+	int64_t delay_p50_ns, delay_p95_ns; /* kernel start - end of its launch call, 0 and more */
+	int64_t host_wait_ns; /* in its span some thread waited for a device; FACT_UNKNOWN */
 	int64_t queued_p50_ns, queued_p95_ns; /* in the driver's queue; FACT_UNKNOWN */
 	int64_t queue_max;                    /* launched, not yet started; FACT_UNKNOWN */
 	double queue_mean;                    /* over the span */

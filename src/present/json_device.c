@@ -285,6 +285,7 @@ static void put_timeline(const struct device_fact *device, struct json *json)
 	put_f64(json, "coverage", device->coverage);
 	put_i64(json, "unmatched_ops", device->unmatched_ops);
 	put_i64(json, "launched_before", device->launched_before);
+	put_i64(json, "host_wait_ns", device->host_wait_ns);
 	put_i64(json, "delay_p50_ns", device->delay_p50_ns);
 	put_i64(json, "delay_p95_ns", device->delay_p95_ns);
 	put_i64(json, "queued_p50_ns", device->queued_p50_ns);

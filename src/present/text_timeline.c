@@ -273,11 +273,33 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 	}
 }
 
+/* Who waits for whom. */
+static void print_waits(struct page *page, const struct device_fact *device)
+{
+	const struct idle_fact *idle = device->idle;
+	int64_t gpu_ns = idle[IDLE_HOST_LATE].ns + idle[IDLE_LAUNCH_RATE].ns + idle[IDLE_SETUP].ns;
+	struct unit_text host, host_share, gpu, gpu_share;
+
+	if (device->host_wait_ns == FACT_UNKNOWN || device->span_ns <= 0)
+		return;
+	page_wrap(
+		page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
+		page_printf(page,
+			    _("The host waited for the GPU in %s of the span (%s), the GPU for the "
+			      "host in %s (%s)."),
+			    units_ns(&host, device->host_wait_ns),
+			    units_share(&host_share,
+					(double)device->host_wait_ns / (double)device->span_ns),
+			    units_ns(&gpu, gpu_ns),
+			    units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
+}
+
 /* A sentence each for what the bar can't show. */
 static void print_remarks(struct page *page, const struct device_fact *device)
 {
 	struct unit_text a, b, c;
 
+	print_waits(page, device);
 	if (device->delay_p50_ns != FACT_UNKNOWN && device->delay_p95_ns != FACT_UNKNOWN)
 		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
 			  page_printf(page, _("From launch to start: median %s, 95 %% under %s."),

@@ -531,6 +531,22 @@ Test(timeline, phases_come_from_names_of_the_framework_and_of_ranges)
 	cr_assert_eq(phase_of_name("train/data_loading", true), PHASE_LOADER);
 }
 
+/* Two threads wait at once: that is one wait. What lies outside of the span is none. */
+Test(timeline, the_host_waits_as_one)
+{
+	struct trace trace = trace_new();
+
+	(void)trace_call(&trace, 2, "cudaDeviceSynchronize", 0, 50);
+	trace_launch(&trace, 1, 90, 100, 200);
+	(void)trace_call(&trace, 1, "cudaStreamSynchronize", 120, 210);
+	(void)trace_call(&trace, 2, "cudaDeviceSynchronize", 150, 260);
+	(void)trace_call(&trace, 1, "cudaMemcpyAsync", 300, 350);
+	trace_launch(&trace, 1, 480, 500, 600);
+	(void)trace_call(&trace, 1, "cudaDeviceSynchronize", 590, 900);
+	cr_assert_eq(trace_analyze(&trace)->host_wait_ns, (260 - 120 + 10) * 1000);
+	trace_done(&trace);
+}
+
 Test(timeline, synchronising_calls_are_known_in_all_their_versions)
 {
 	cr_assert(sync_call_name("cudaStreamSynchronize_ptsz"));
