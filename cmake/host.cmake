@@ -87,6 +87,7 @@ if(PYTHON3 AND TARGET sonde)
 	add_dependencies(tests sonde-inject sonde-osrt)
 	host_tests(check.py inject)
 	host_tests(check_osrt.py osrt)
+	host_tests(check_windows.py windows)
 endif()
 
 # Spools that are too small, filled by a host that nobody takes from.

@@ -270,48 +270,86 @@ static void each_base(struct inject *inject, bool enable)
 	calls_switch(inject, enable);
 }
 
-/* Recording goes on or pauses, told to two who need different things of it.
- * `paused` is the state, which libsonde-osrt.so looks at before a call costs
- * anything; sonde sets it too, for processes without CUPTI, where nobody gets here.
- * The slot has the time: CUPTI records calls all along, and the reader, which comes
- * later, drops those of the pauses. A process that leaves CUPTI ends the one and
- * not the other. */
-static void gate(struct inject *inject, bool open)
+/* When recording goes on or pauses: CUPTI records calls all along, and NVTX never stops,
+ * so the reader, which comes later, drops what lies in the pauses. */
+static void gate(struct inject *inject, struct segment *segment, bool open)
 {
-	struct segment *segment = atomic_load(&inject->segment);
-	struct segment_slot *slot;
+	struct segment_slot *slot = slot_take(segment);
 
-	if (!segment)
-		return;
-	if (open || !atomic_load(&inject->leaving))
-		atomic_store(&segment->paused, !open);
-	slot = slot_take(segment);
 	if (!slot)
 		return;
-	slot->value = open;
+	if (open)
+		slot->value = GATE_ON;
+	else if (atomic_load(&segment->closed) == CLOSED_MOMENT ||
+		 atomic_load(&inject->leaving) == LEAVING_YIELDED)
+		slot->value = GATE_PART;
+	else
+		slot->value = GATE_OFF;
 	slot_commit(slot, SLOT_GATE);
 }
 
-void activity_enable(struct inject *inject)
+/* The program says by its range when, and sonde whether at all. After a step back CUPTI
+ * is the host's. */
+static bool is_wanted(struct inject *inject, struct segment *segment)
 {
-	/* After a step back CUPTI is the host's. */
-	if (atomic_load(&inject->leaving) || atomic_exchange(&inject->active, true))
-		return;
-	each_kind(inject, true);
-	gate(inject, true);
+	return !atomic_load(&segment->paused) && !atomic_load(&segment->closed) &&
+	       atomic_load(&inject->leaving) != LEAVING_YIELDED;
 }
 
-void activity_disable(struct inject *inject)
+/* Without CUPTI, which may come yet, NVTX still has its windows. */
+static void turn(struct inject *inject, struct segment *segment, bool on)
 {
-	if (!atomic_exchange(&inject->active, false))
+	if (!on)
+		gate(inject, segment, false);
+	if (inject->subscriber)
+		each_kind(inject, on);
+	atomic_store(&inject->active, on);
+	if (on)
+		gate(inject, segment, true);
+}
+
+/* Threads of the program and ours come here at any moment. Who finds another one at it
+ * leaves the rest to that one, which looks again when it is done. */
+void activity_follow(struct inject *inject)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+	bool wanted;
+
+	if (!segment || atomic_load(&inject->leaving) == LEAVING_EXIT)
 		return;
-	gate(inject, false);
-	each_kind(inject, false);
+	do {
+		if (atomic_exchange(&inject->switching, true))
+			return;
+		wanted = is_wanted(inject, segment);
+		if (wanted != atomic_load(&inject->active))
+			turn(inject, segment, wanted);
+		atomic_store(&inject->switching, false);
+	} while (wanted != is_wanted(inject, segment));
+}
+
+void activity_begin(struct inject *inject)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+
+	if (atomic_load(&segment->paused))
+		gate(inject, segment, false);
+}
+
+void activity_range(struct inject *inject, bool inside)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+
+	if (!segment)
+		return;
+	atomic_store(&segment->paused, !inside);
+	activity_follow(inject);
+	if (!inside)
+		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
 }
 
 void activity_off(struct inject *inject)
 {
-	activity_disable(inject);
+	activity_follow(inject);
 	each_base(inject, false);
 }
 
@@ -380,6 +418,7 @@ int activity_start(struct inject *inject)
 		inject->cupti.cuptiSubscribe(&inject->subscriber, resource_callback, NULL);
 
 	if (result) {
+		inject->subscriber = NULL;
 		inject_off(inject,
 			   result == CUPTI_RESULT_SUBSCRIBERS || result == CUPTI_RESULT_MAX_LIMIT
 				   ? SEGMENT_REASON_SUBSCRIBED
@@ -398,6 +437,7 @@ int activity_start(struct inject *inject)
 	result = inject->cupti.cuptiActivityRegisterCallbacks(buffer_asked, buffer_done);
 	if (result) {
 		(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);
+		inject->subscriber = NULL;
 		inject_off(inject, SEGMENT_REASON_CALL_FAILED, result);
 		return -1;
 	}
@@ -415,10 +455,11 @@ int activity_start(struct inject *inject)
 	if (inject->trace >> TRACE_MEMORY & 1)
 		site_prepare(inject);
 	each_base(inject, true);
-	if (inject->trace >> TRACE_PAUSED & 1)
-		gate(inject, false);
-	else
-		activity_enable(inject);
+	if (atomic_load(&inject->active)) /* by a range of NVTX, before CUDA */
+		each_kind(inject, true);
+	activity_follow(inject);
+	if (!atomic_load(&inject->active))
+		gate(inject, segment, false);
 	pc_setup(inject);
 	return 0;
 }

@@ -161,8 +161,8 @@ static struct segment *first_free(int file, struct spool_head *head, uint32_t ou
 	return NULL;
 }
 
-static void fill_head(struct segment *segment, const struct inject *inject, uint64_t image,
-		      uint64_t ticks)
+static void fill_head(struct segment *segment, const struct spool_head *head,
+		      const struct inject *inject, uint64_t image, uint64_t ticks)
 {
 	int file = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
 
@@ -173,6 +173,7 @@ static void fill_head(struct segment *segment, const struct inject *inject, uint
 	segment->world_size = number_from("WORLD_SIZE");
 	if (inject->trace >> TRACE_PAUSED & 1)
 		atomic_store(&segment->paused, 1);
+	atomic_store(&segment->closed, atomic_load(&head->closed));
 	if (file >= 0) {
 		ssize_t len = read(file, segment->command, sizeof(segment->command) - 1);
 
@@ -199,7 +200,7 @@ static struct segment *claim(int file, const struct inject *inject, enum segment
 		if (!segment) {
 			segment = first_free(file, head, outer_pid, user);
 			if (segment)
-				fill_head(segment, inject, image, ticks);
+				fill_head(segment, head, inject, image, ticks);
 		}
 		if (segment)
 			atomic_fetch_or(&segment->users, user);

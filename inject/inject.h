@@ -105,7 +105,8 @@ struct inject {
 	uint32_t pid;
 	struct cupti_calls cupti;
 	void *subscriber;
-	_Atomic bool active;             /* kinds are enabled */
+	_Atomic bool active;             /* recording goes on: kinds are enabled */
+	_Atomic bool switching;          /* a thread is about to change that */
 	_Atomic bool unified;            /* records of unified memory can be had */
 	_Atomic uint32_t leaving;        /* enum leaving: the thread keeps away */
 	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
@@ -167,12 +168,16 @@ struct segment_slot *slot_take(struct segment *segment);
 void slot_commit(struct segment_slot *slot, enum slot_kind kind);
 
 /* activity.c */
-int activity_start(struct inject *inject);   /* [setup] */
-void activity_enable(struct inject *inject); /* [setup], [thread] */
+int activity_start(struct inject *inject); /* [setup] */
+/* [setup] With the segment, before CUPTI: NVTX may be all that there is. */
+void activity_begin(struct inject *inject);
+/* [setup], [thread], callbacks: recording goes on or pauses, as the segment's `paused` and
+ * `closed` say. What is in buffers still has to be flushed, not from a callback. */
+void activity_follow(struct inject *inject);
+/* In a callback, or a call of NVTX: the range that is to be recorded begins or ends. */
+void activity_range(struct inject *inject, bool inside);
 /* [setup] in a callback: there is a context now; unified memory may need one. */
 void activity_unified(struct inject *inject);
-/* What is in buffers still has to be flushed, not from a callback. */
-void activity_disable(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */
 void activity_off(struct inject *inject);
 
@@ -236,6 +241,7 @@ bool thread_keep_out(struct inject *inject, enum leaving why);
 /* [final] A last flush, by the thread: one that hangs must not hang the exit. */
 void thread_flush(struct inject *inject);
 
-/* state.c: why we are off, or what we do without. The first reason of each stays. */
+/* state.c: why CUPTI is off - NVTX goes on -, or what we do without. The first reason of each
+ * stays. */
 void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail);
 void inject_lacks(struct inject *inject, enum segment_lack lack, uint32_t detail);

@@ -169,17 +169,16 @@ static void range_edge(struct segment *segment, enum slot_kind kind, uint32_t me
 		if (inject->range_depth-- > 0)
 			return;
 		atomic_store(&inject->range_thread, 0);
-		activity_disable(inject);
-		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
+		activity_range(inject, false);
 	} else if (kind == SLOT_PUSH && atomic_load(&inject->range_thread) == thread) {
 		inject->range_depth++;
-	} else if (kind == SLOT_PUSH && message && inject->subscriber) {
+	} else if (kind == SLOT_PUSH && message && message < segment->texts_bytes) {
 		text = (const void *)((const char *)segment + segment->texts_at + message);
 		if (strcmp(text->at, inject->range) != 0 ||
 		    !atomic_compare_exchange_strong(&inject->range_thread, &none, thread))
 			return;
 		inject->range_depth = 0;
-		activity_enable(inject);
+		activity_range(inject, true);
 	}
 }
 
@@ -193,7 +192,8 @@ static void event_put(enum slot_kind kind, const void *domain, const struct nvtx
 		return;
 	message = plain ? char_text(hook.segment, plain, kind)
 			: message_of(hook.segment, event, kind);
-	put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event, value);
+	if (inject_state->trace >> TRACE_NVTX & 1)
+		put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event, value);
 	if (inject_state->range[0])
 		range_edge(hook.segment, kind, message);
 }

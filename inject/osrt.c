@@ -108,7 +108,8 @@ static inline uint64_t begin(void)
 	struct segment *segment;
 
 	segment = inject ? atomic_load_explicit(&inject->segment, memory_order_acquire) : NULL;
-	if (!segment || atomic_load_explicit(&segment->paused, memory_order_relaxed))
+	if (!segment || atomic_load_explicit(&segment->paused, memory_order_relaxed) ||
+	    atomic_load_explicit(&segment->closed, memory_order_relaxed))
 		return 0;
 	return inject_now();
 }

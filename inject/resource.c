@@ -92,15 +92,12 @@ static void allocation_call(struct inject *inject, struct segment *segment, uint
 }
 
 /* cudaProfilerStart and cudaProfilerStop bound what is recorded. */
-static void profiler_call(struct inject *inject, struct segment *segment, uint32_t cbid,
-			  const struct cupti_callback *call)
+static void profiler_call(struct inject *inject, uint32_t cbid, const struct cupti_callback *call)
 {
-	if (cbid == inject->start_cbid && call->site == CUPTI_SITE_EXIT) {
-		activity_enable(inject);
-	} else if (cbid == inject->stop_cbid && call->site == CUPTI_SITE_ENTER) {
-		activity_disable(inject);
-		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
-	}
+	if (cbid == inject->start_cbid && call->site == CUPTI_SITE_EXIT)
+		activity_range(inject, true);
+	else if (cbid == inject->stop_cbid && call->site == CUPTI_SITE_ENTER)
+		activity_range(inject, false);
 }
 
 static void dispatch(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
@@ -115,7 +112,7 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 	}
 	if (domain == CUPTI_DOMAIN_DRIVER &&
 	    (cbid == inject->start_cbid || cbid == inject->stop_cbid)) {
-		profiler_call(inject, segment, cbid, data);
+		profiler_call(inject, cbid, data);
 		return;
 	}
 	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {

@@ -34,7 +34,7 @@ void inject_lacks(struct inject *inject, enum segment_lack lack, uint32_t detail
 	atomic_fetch_or(&segment->lacks, UINT32_C(1) << lack);
 }
 
-/* Kinds are off; NVTX goes on. */
+/* NVTX goes on. */
 void inject_off(struct inject *inject, enum segment_reason reason, uint32_t detail)
 {
 	struct segment *segment = atomic_load(&inject->segment);
@@ -43,7 +43,6 @@ void inject_off(struct inject *inject, enum segment_reason reason, uint32_t deta
 		atomic_store(&segment->reason_detail, detail);
 		atomic_store(&segment->reason, reason);
 	}
-	atomic_store(&inject->active, false);
 }
 
 /* In a forked child CUDA is dead, but its calls can still be traced into lent
@@ -81,6 +80,7 @@ static bool set_up(void)
 		return false;
 	(void)pthread_atfork(cut_off_child, NULL, cut_off_child);
 	atomic_store(&inject->segment, segment);
+	activity_begin(inject);
 	return true;
 }
 
@@ -155,7 +155,7 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 
 	if (!set_up_alone())
 		return 1;
-	if (set_up() && inject_state->trace >> TRACE_NVTX & 1)
+	if (set_up() && (inject_state->trace >> TRACE_NVTX & 1 || inject_state->range[0]))
 		nvtx_attach(get_table);
 	pthread_mutex_unlock(&setup_lock);
 	errno = saved_errno;

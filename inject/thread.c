@@ -49,7 +49,7 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 	uint32_t wanted = atomic_exchange(&segment->wanted, 0);
 
 	if (wanted & WANT_STOP)
-		activity_disable(inject);
+		activity_follow(inject);
 	if (wanted & WANT_QUIET && !inject->quiet) {
 		calls_switch(inject, false);
 		inject->quiet = true;
@@ -58,7 +58,7 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 		if (inject->quiet)
 			calls_switch(inject, true);
 		inject->quiet = false;
-		activity_enable(inject);
+		activity_follow(inject);
 	}
 	pc_follow(inject);
 	if (wanted & WANT_QUIET)

@@ -164,7 +164,7 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 	if (run_limits_words(&args->limits, samples_pcs(args), run_host_has_word(list, "osrt"), out,
 			     err) < 0)
 		return err->code;
-	if (args->delay || args->range)
+	if (args->range)
 		buf_text(out, ",paused");
 	if (args->calibrate && args->range)
 		return err_set(err, ERR_USAGE,
@@ -193,8 +193,8 @@ struct run {
 	struct run_status live;
 	const char *path;
 	int64_t start_ns;
-	bool started, stopped, quiet;
-	int64_t turn_ns; /* of --calibrate: when it goes off or on next */
+	bool started, stopped, quiet, looked; /* looked: at threads, for the last time */
+	int64_t turn_ns;                      /* of --calibrate: when it goes off or on next */
 	int status;
 };
 
@@ -203,7 +203,7 @@ static void keep_time(struct run *run, bool interrupted)
 {
 	int64_t seconds = (clock_steady_ns() - run->start_ns) / 1000000000;
 
-	if (run->args->delay && !run->started && seconds >= run->args->delay) {
+	if (run->args->delay && !run->started && !run->stopped && seconds >= run->args->delay) {
 		spool_ask_start(run->spool);
 		run->started = true;
 	}
@@ -239,6 +239,22 @@ static void alternate(struct run *run)
 	run->turn_ns = now + (run->quiet ? QUIET_NS : 2 * QUIET_NS) + now % (QUIET_NS / 4);
 }
 
+/* The cards and the threads, in the windows of --delay, --duration and the first SIGINT. */
+static int look_around(struct run *run, struct err *err)
+{
+	int64_t now_ns = clock_steady_ns();
+	int ret;
+
+	if (run->looked || (run->args->delay && !run->started && !run->stopped))
+		return 0;
+	if (run->stopped) {
+		run->looked = true;
+		return threads_finish(run->threads, now_ns, err);
+	}
+	ret = run_system_tick(run->system, err);
+	return ret < 0 ? ret : threads_tick(run->threads, now_ns, err);
+}
+
 /* Until the program ends. A failure of the profile does not touch it: it goes
  * on, and what was recorded stays. */
 static int record(struct run *run, struct err *err)
@@ -260,9 +276,7 @@ static int record(struct run *run, struct err *err)
 		below_look(run->ncu);
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
-			ret = run_system_tick(run->system, err);
-		if (ret >= 0)
-			ret = threads_tick(run->threads, clock_steady_ns(), err);
+			ret = look_around(run, err);
 		if (ret >= 0 && clock_steady_ns() - flushed_ns > FLUSH_NS) {
 			ret = store_flush(run->store, err);
 			flushed_ns = clock_steady_ns();
@@ -270,7 +284,7 @@ static int record(struct run *run, struct err *err)
 	} while (!news.ended);
 	run_status_stop(&run->live);
 	run->status = news.status;
-	if (ret >= 0)
+	if (ret >= 0 && !run->looked)
 		ret = threads_finish(run->threads, clock_steady_ns(), err);
 	if (ret >= 0)
 		ret = spool_finish(run->spool, store_sink(run->store), err);
@@ -421,7 +435,8 @@ static int start(struct run *run, struct err *err)
 	struct buf env[RUN_ENV_MAX] = { 0 };
 	const char *vars[RUN_ENV_MAX + 1] = { 0 };
 	struct launch_opts opts = { .env = vars, .argv = run->args->command.at };
-	struct spool_opts spool = { .calibrates = run->args->calibrate };
+	struct spool_opts spool = { .calibrates = run->args->calibrate,
+				    .waits = run->args->delay != 0 };
 	int ret = environment(run->args, env, err);
 
 	if (ret >= 0)

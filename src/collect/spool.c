@@ -36,7 +36,7 @@ struct spool {
 	uint32_t ask;
 	uint64_t begun; /* processes */
 	bool calibrates;
-	uint32_t standing; /* the last of stop and start: for processes yet to come */
+	struct open_gate window; /* from the first start to the last stop */
 };
 
 static uint64_t pages(uint64_t bytes)
@@ -108,6 +108,7 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 		count = SEGMENT_COUNT_MAX;
 	plan(&spool->layout, opts);
 	spool->calibrates = opts && opts->calibrates;
+	spool->window = (struct open_gate){ opts && opts->waits ? INT64_MAX : 0, INT64_MAX, false };
 	spool->symbols = symbols_new();
 	spool->fd = memfd_create("sonde-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (spool->fd < 0 ||
@@ -126,6 +127,7 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 	spool->head->version = SEGMENT_VERSION;
 	spool->head->count = count;
 	spool->head->segment_bytes = spool->layout.bytes;
+	atomic_store(&spool->head->closed, opts && opts->waits ? CLOSED_NOW : CLOSED_NOT);
 	spool->head->magic = SPOOL_MAGIC;
 	snprintf(spool->path, sizeof(spool->path), "/proc/%ld/fd/%d", (long)getpid(), spool->fd);
 	*ret_spool = STEAL(spool);
@@ -185,8 +187,10 @@ static void ask_process(struct spooled *p, uint32_t ask)
 {
 	if (ask & WANT_START) /* one that was not taken yet is over */
 		atomic_fetch_and(&p->segment->wanted, ~(uint32_t)(WANT_STOP | WANT_QUIET));
-	if (ask & (WANT_STOP | WANT_START))
-		atomic_store(&p->segment->paused, ask & WANT_STOP ? 1 : 0);
+	if (ask & WANT_STOP)
+		atomic_store(&p->segment->closed, ask & WANT_QUIET ? CLOSED_MOMENT : CLOSED_NOW);
+	else if (ask & WANT_START)
+		atomic_store(&p->segment->closed, CLOSED_NOT);
 	atomic_fetch_or(&p->segment->wanted, ask);
 }
 
@@ -219,6 +223,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	struct spooled *p = mem_zero(sizeof(*p));
 	struct source *source;
 	struct stat program;
+	uint32_t closed;
 
 	p->segment = mmap(NULL, spool->layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool->fd,
 			  offset_of(spool, index));
@@ -251,8 +256,11 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 		source->world_size =
 			p->segment->world_size == UINT32_MAX ? -1 : (int64_t)p->segment->world_size;
 	}
-	if (spool->standing)
-		ask_process(p, spool->standing);
+	p->window = &spool->window;
+	/* What was asked for since it claimed. */
+	closed = atomic_load(&spool->head->closed);
+	if (atomic_load(&p->segment->closed) != closed)
+		ask_process(p, closed ? WANT_STOP : WANT_START);
 	spool->live[index] = p;
 }
 
@@ -533,20 +541,25 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 
 void spool_ask_stop(struct spool *spool)
 {
-	spool->ask |= WANT_STOP;
-	spool->standing = WANT_STOP;
+	spool->ask = (spool->ask & ~(uint32_t)WANT_START) | WANT_STOP;
+	atomic_store(&spool->head->closed, CLOSED_NOW);
+	if (spool->window.to_ns == INT64_MAX)
+		spool->window.to_ns = clock_steady_ns();
 }
 
 void spool_ask_quiet(struct spool *spool)
 {
+	/* Not of the head: who begins now is not in between. */
 	spool->ask = (spool->ask & ~(uint32_t)WANT_START) | WANT_STOP | WANT_QUIET;
-	spool->standing = WANT_START; /* who begins now is not in between */
 }
 
 void spool_ask_start(struct spool *spool)
 {
-	spool->ask |= WANT_START;
-	spool->standing = WANT_START;
+	spool->ask = (spool->ask & ~(uint32_t)(WANT_STOP | WANT_QUIET)) | WANT_START;
+	atomic_store(&spool->head->closed, CLOSED_NOT);
+	if (spool->window.from_ns == INT64_MAX)
+		spool->window.from_ns = clock_steady_ns();
+	spool->window.to_ns = INT64_MAX;
 }
 
 void spool_status(const struct spool *spool, struct spool_status *ret_status)

@@ -35,6 +35,7 @@ struct spool_opts {
 	uint64_t buffer_bytes; /* 0, and the next one: what `memory` gives */
 	uint32_t buffers;
 	bool calibrates; /* spool_ask_quiet will be called */
+	bool waits;      /* nothing is recorded until spool_ask_start */
 };
 
 /* ERR_IO: no memfd. */
@@ -51,7 +52,8 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err);
 /* The last time, when no process will write any more: also what is unfinished. */
 int spool_finish(struct spool *spool, struct sink *sink, struct err *err);
 
-/* Ask the processes: stop recording; record again. */
+/* Ask the processes, and those yet to come: stop recording, whatever their ranges say;
+ * record, where these say so. */
 void spool_ask_stop(struct spool *spool);
 void spool_ask_start(struct spool *spool);
 

@@ -37,6 +37,7 @@ struct open_range {
 /* When recording was on. */
 struct open_gate {
 	int64_t from_ns, to_ns;
+	bool part; /* NVTX goes on behind it, until the next */
 };
 
 /* An event or a graph: spool_objects.c. */
@@ -102,6 +103,8 @@ struct spooled {
 	struct map rows;       /* device as the process counts -> session device */
 	bool gated;            /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
+	const struct open_gate
+		*window; /* of the spool, borrowed: of processes without gates, too */
 	VEC(struct early_wait) early_waits;
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */

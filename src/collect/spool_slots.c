@@ -29,6 +29,27 @@ static uint32_t range_name(struct spooled *p, uint32_t message, uint32_t domain)
 	return session_string(session, name, (size_t)len);
 }
 
+/* Has the time a part in which NVTX was wanted? A range around a window is: in it
+ * the program did what the window has. */
+static bool is_wanted(const struct spooled *p, int64_t from_ns, int64_t to_ns)
+{
+	int64_t next_ns = INT64_MAX;
+
+	if (from_ns >= p->window->to_ns || to_ns < p->window->from_ns)
+		return false;
+	for (size_t i = p->gates.count; i-- > 0 && p->gated;) {
+		const struct open_gate *open = &p->gates.at[i];
+		int64_t end_ns = open->part ? next_ns : open->to_ns;
+
+		if (to_ns >= open->from_ns && from_ns < end_ns)
+			return true;
+		if (from_ns >= end_ns)
+			return false;
+		next_ns = open->from_ns;
+	}
+	return !p->gated;
+}
+
 static int put_range(struct spooled *p, const struct open_range *open, int64_t end_ns)
 {
 	struct range range = { .kind = RANGE_USER, .name = open->name };
@@ -41,6 +62,8 @@ static int put_range(struct spooled *p, const struct open_range *open, int64_t e
 		session_loss(p->sink->session, p->source, LOSS_negative, 1);
 		return 0;
 	}
+	if (!is_wanted(p, range.start_ns, end_ns))
+		return 0;
 	p->ranges_seen++;
 	return sink_range(p->sink, &range, p->err);
 }
@@ -149,6 +172,8 @@ static int mark(struct spooled *p, const struct segment_slot *slot)
 	struct mark mark = { .kind = MARK_TEXT };
 	struct nvtx_says says = spooled_nvtx_says(slot);
 
+	if (!is_wanted(p, (int64_t)slot->time_ns, (int64_t)slot->time_ns))
+		return 0;
 	mark.lane = spooled_thread(p, slot->thread);
 	mark.time_ns = (int64_t)slot->time_ns;
 	mark.name = range_name(p, slot->a, slot->b);
@@ -173,17 +198,20 @@ static int pause_end(struct spooled *p, int64_t end_ns)
 static int gate(struct spooled *p, const struct segment_slot *slot)
 {
 	int64_t ns = (int64_t)slot->time_ns;
+	struct open_gate *last = p->gates.count ? &p->gates.at[p->gates.count - 1] : NULL;
+	bool open = last && last->to_ns == INT64_MAX;
 
-	if (slot->value) {
+	if (slot->value == GATE_ON && !open) {
 		int ret = pause_end(p, ns);
 
 		if (ret < 0)
 			return ret;
-		*VEC_ADD(&p->gates) = (struct open_gate){ ns, INT64_MAX };
-	} else if (p->gates.count) {
-		p->gates.at[p->gates.count - 1].to_ns = ns;
-		p->gated = true;
-	} else {
+		*VEC_ADD(&p->gates) = (struct open_gate){ ns, INT64_MAX, false };
+	} else if (slot->value != GATE_ON) {
+		if (open)
+			last->to_ns = ns;
+		if (last)
+			last->part = slot->value == GATE_PART;
 		p->gated = true;
 	}
 	return 0;
@@ -216,13 +244,25 @@ static int os_call(struct spooled *p, const struct segment_slot *slot)
 	return sink_call(p->sink, &call, p->err);
 }
 
+/* What was made before the window is still there in it; what comes behind is not told. */
+static bool is_too_late(const struct spooled *p, const struct segment_slot *slot, uint32_t kind)
+{
+	return (int64_t)slot->time_ns >= p->window->to_ns &&
+	       (kind == SLOT_STREAM || kind == SLOT_OBJECT || kind == SLOT_MODULE ||
+		kind == SLOT_CONTEXT_GONE);
+}
+
 static int take(struct spooled *p, const struct segment_slot *slot)
 {
+	uint32_t kind = atomic_load_explicit(&slot->kind, memory_order_relaxed);
+
 	if (!slot->time_ns || slot->time_ns > INT64_MAX) {
 		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
 		return 0;
 	}
-	switch (atomic_load_explicit(&slot->kind, memory_order_relaxed)) {
+	if (is_too_late(p, slot, kind))
+		return 0;
+	switch (kind) {
 	case SLOT_PUSH:
 		return push(p, slot);
 	case SLOT_POP:

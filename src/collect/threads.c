@@ -548,7 +548,10 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 		if (put(threads, watched, now_ns, err) < 0)
 			return err->code;
 		watched->state = 0;
+		unwatch(watched);
 	}
+	if (threads)
+		threads->watched.count = 0;
 	return 0;
 }
 

@@ -44,7 +44,7 @@ DEFINE_OWNED(threads, threads_free);
 
 /* Looks, if it is time to. Fails as the sink does. */
 int threads_tick(struct threads *threads, int64_t now_ns, struct err *err);
-/* The looks that are not in the sink yet. */
+/* The looks that are not in the sink yet; the threads are no longer watched. */
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err);
 
 /* Why there are only looks, in one line; NULL: nothing was refused. */

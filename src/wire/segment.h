@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 9,
+	SEGMENT_VERSION = 10,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -90,7 +90,7 @@ enum segment_lack {
 	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */              \
 	X(TRACE_PC, "pc")           /* continuous PC sampling */                               \
 	X(TRACE_OSRT, "osrt")       /* calls of the system that block: libsonde-osrt.so */     \
-	X(TRACE_PAUSED, "paused")   /* begin paused: something below, or sonde, turns it on */ \
+	X(TRACE_PAUSED, "paused")   /* begin paused: a range, of what is below, turns it on */ \
 	X(TRACE_RANGE_PROFILER, "range-profiler") /* cudaProfilerStart turns it on */
 
 enum trace {
@@ -107,6 +107,13 @@ enum segment_want {
 	WANT_STOP = 2,
 	WANT_START = 4,
 	WANT_QUIET = 8 /* with WANT_STOP: calls are not recorded either */
+};
+
+/* Whether sonde lets anything be recorded at all, whatever the program's ranges say. */
+enum segment_closed {
+	CLOSED_NOT,
+	CLOSED_NOW,   /* before --delay, after --duration or an interrupt */
+	CLOSED_MOMENT /* of --calibrate: NVTX goes on */
 };
 
 enum buffer_state {
@@ -180,7 +187,7 @@ enum slot_kind {
 	SLOT_PC,     /* value = pc offset; a = function, b = reason; x[0] = samples,
 			x[1] = context, x[2..3] = cubin CRC, x[4] = device */
 	SLOT_STALL_NAME,   /* value = index; a = name */
-	SLOT_GATE,         /* value: 1 recording goes on, 0 it is paused */
+	SLOT_GATE,         /* value = enum gate */
 	SLOT_OBJECT,       /* value = handle; x[0] = context; x[1] = enum object_kind; x[2]: 1 made,
 			  0 destroyed; a = call stack of its making */
 	SLOT_CONTEXT_GONE, /* value = context, with all that was made in it */
@@ -189,6 +196,10 @@ enum slot_kind {
 			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device */
 	SLOT_CATEGORY,     /* value = domain << 32 | category of NVTX; a = its name */
 };
+
+/* Recording is paused; goes on; is paused, and NVTX goes on: in a moment of --calibrate, and
+ * after a step back. */
+enum gate { GATE_OFF, GATE_ON, GATE_PART };
 
 struct segment_slot {
 	_Atomic uint32_t kind;
@@ -244,7 +255,9 @@ struct segment {
 	/* Set by the process. */
 	_Atomic uint32_t state;
 	_Atomic uint32_t users;  /* enum segment_user, or-ed */
-	_Atomic uint32_t paused; /* 1: calls of the system are not recorded; sonde sets it, too */
+	_Atomic uint32_t paused; /* 1: outside of the range that is to be recorded */
+	_Atomic uint32_t closed; /* enum segment_closed: set by sonde, first as the spool's head
+				    has it */
 	_Atomic uint32_t reason;
 	_Atomic uint32_t reason_detail;
 	_Atomic uint32_t lacks;                   /* bits of enum segment_lack */
@@ -282,6 +295,7 @@ struct spool_head {
 						      0: free */
 	_Atomic uint32_t unserved;                 /* processes that found none free */
 	_Atomic uint32_t unserved_host;            /* the same, for calls of the system alone */
+	_Atomic uint32_t closed;                   /* for segments that are claimed from now on */
 };
 
 enum { SPOOL_HEAD = 4096 };

@@ -27,7 +27,7 @@ static const struct field {
 	FIELD(driver_version), FIELD(clock),       FIELD(world_rank),
 	FIELD(world_size),     FIELD(cupti_path),  FIELD(command),
 	FIELD(other_tool),     FIELD(pc),          FIELD(lacks),
-	FIELD(lack_detail),    FIELD(counts),
+	FIELD(lack_detail),    FIELD(counts),      FIELD(closed),
 };
 
 struct rest {

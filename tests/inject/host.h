@@ -44,6 +44,7 @@
 	X(marks)          \
 	X(long_texts)     \
 	X(wait)           \
+	X(windows)        \
 	X(nvtx)           \
 	X(nvtx_ops)       \
 	X(profiler)       \

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Windows of a recording: what a program does in them is in the profile, and
+nothing that it does outside of them.
+
+    check_windows.py SONDE HOST_DIR [CASE...]   as check.py
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from check import LIMIT_S, Failure, Place, expect, host, main
+
+# A window's end that goes by time, and how long after it sonde and the program surely know.
+EDGE_S, KNOWN_S = 2, 2
+OUTSIDE, INSIDE = (0, 0, 0), (10, 10, 1)
+
+
+class Late(Exception):
+    pass
+
+
+class Told:
+    """A program under sonde that does what it is told."""
+
+    def __init__(self, at, *options, argv=None):
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen(at.sonde_argv(argv or host("windows"), *options), cwd=at.here, env=at.env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.answer("+")
+        self.ready = time.monotonic()
+
+    def answer(self, wanted):
+        got = self.process.stdout.read(1).decode()
+        if got != wanted:
+            self.process.kill()
+            raise Failure("%r instead of %r" % (got, wanted))
+
+    def do(self, steps):
+        for step in steps:
+            self.process.stdin.write(step.encode())
+            self.process.stdin.flush()
+            self.answer(step)
+
+    def before_edge(self, steps):
+        """Done before the edge can have been, or tried again."""
+        self.do(steps)
+        if time.monotonic() - self.begun >= EDGE_S:
+            self.process.kill()
+            self.process.communicate()
+            raise Late()
+
+    def after_edge(self, steps):
+        time.sleep(max(0.0, self.ready + EDGE_S + KNOWN_S - time.monotonic()))
+        self.do(steps)
+
+    def end(self):
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        print("sonde:", err.decode().strip())
+        expect(self.process.returncode == 0, "status %d" % self.process.returncode)
+        return out.decode()
+
+
+def seen(at, name):
+    return tuple(at.number("select count(*) from %s where name='%s'" % (table, name))
+                 for table in ("kernel", "range", "mark"))
+
+
+def expect_seen(at, **phases):
+    got = {name: seen(at, name) for name in phases}
+    expect(got == phases, "kernels, ranges, marks: %s, not %s" % (got, phases))
+    expect(at.lost() == 0, "lost")
+
+
+def on_time(check):
+    """Where the machine was too slow for what comes before an edge, it is tried again."""
+    def again():
+        for _ in range(5):
+            at = Place()
+            try:
+                return check(at)
+            except Late:
+                print("too late, again")
+            finally:
+                at.close()
+        raise Failure("too slow each time")
+    return again
+
+
+def delay(at):
+    told = Told(at, "--delay", str(EDGE_S))
+    told.before_edge("Ao")
+    told.after_edge("Bc")
+    told.end()
+    expect_seen(at, A=OUTSIDE, B=INSIDE, outer=(0, 1, 0))
+
+
+def duration(at):
+    """Also a process that comes after the end."""
+    argv = ["sh", "-c", '"$0" windows; exec "$0" one', host("one")[0]]
+    told = Told(at, "-d", str(EDGE_S), argv=argv)
+    told.before_edge("oA")
+    told.after_edge("Bc")
+    expect("launches 1000" in told.end(), "the second process")
+    expect_seen(at, A=INSIDE, B=OUTSIDE, outer=(0, 1, 0))
+    expect(at.kernels() == 10, "%d kernels" % at.kernels())
+    expect(at.number("select count(*) from mark where name='module loaded'") == 1, "the second process is not told")
+
+
+def delay_and_range(at):
+    """Both have to say so: a range that is open when the delay ends, one that comes later."""
+    told = Told(at, "--delay", str(EDGE_S), "-c", "cudaProfilerApi")
+    told.before_edge("AsB")
+    told.after_edge("CeDsEeF")
+    told.end()
+    expect_seen(at, A=OUTSIDE, B=OUTSIDE, C=INSIDE, D=OUTSIDE, E=INSIDE, F=OUTSIDE)
+
+
+def duration_and_range(at):
+    told = Told(at, "-d", str(EDGE_S), "-c", "cudaProfilerApi")
+    told.before_edge("AsBeC")
+    told.after_edge("DsEeF")
+    told.end()
+    expect_seen(at, A=OUTSIDE, B=INSIDE, C=OUTSIDE, D=OUTSIDE, E=OUTSIDE, F=OUTSIDE)
+
+
+def duration_and_nvtx(at):
+    told = Told(at, "-d", str(EDGE_S), "-c", "nvtx:outer")
+    told.before_edge("AoBcC")
+    told.after_edge("DoEcF")
+    told.end()
+    expect_seen(at, A=OUTSIDE, B=INSIDE, C=OUTSIDE, D=OUTSIDE, E=OUTSIDE, F=OUTSIDE, outer=(0, 1, 0))
+
+
+def nvtx_range(trace, inside, outer):
+    def check():
+        at = Place()
+        try:
+            told = Told(at, "-c", "nvtx:outer", *trace)
+            told.do("AoBcCoDocEcF")
+            told.end()
+            expect_seen(at, A=OUTSIDE, B=inside, C=OUTSIDE, D=inside, E=inside, F=OUTSIDE, outer=(0, outer, 0))
+        finally:
+            at.close()
+    return check
+
+
+def interrupt():
+    """The first one ends the recording for good, in a delay as well."""
+    for options, before in ((("-c", "cudaProfilerApi"), INSIDE), (("--delay", str(EDGE_S)), OUTSIDE)):
+        at = Place()
+        try:
+            told = Told(at, *options)
+            told.do("sA")
+            os.kill(told.process.pid, signal.SIGINT)
+            told.after_edge("BeCsDe")
+            told.end()
+            expect_seen(at, A=before, B=OUTSIDE, C=OUTSIDE, D=OUTSIDE)
+        finally:
+            at.close()
+
+
+def whole_in_delay():
+    """Programs that end before the delay does; the second has no CUDA."""
+    for name in ("one", "nvtx"):
+        at = Place()
+        try:
+            done = at.sonde(host(name), "--delay", "600")
+            expect(done.returncode == 0, "status %d" % done.returncode)
+            counts = [at.number("select count(*) from " + what)
+                      for what in ("kernel", "range", "mark where name='here'", "runtime", "driver", "sync")]
+            expect(counts == [0] * 6, "of %s: %s" % (name, counts))
+        finally:
+            at.close()
+
+
+CASES = {
+    "delay": on_time(delay),
+    "duration": on_time(duration),
+    "delay_and_range": on_time(delay_and_range),
+    "duration_and_range": on_time(duration_and_range),
+    "duration_and_nvtx": on_time(duration_and_nvtx),
+    "nvtx_range": nvtx_range((), INSIDE, 3),
+    "nvtx_range_alone": nvtx_range(("-t", "cuda"), (10, 0, 0), 0),
+    "interrupt": interrupt,
+    "whole_in_delay": whole_in_delay,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
