@@ -32,14 +32,10 @@ void slot_commit(struct segment_slot *of, enum slot_kind kind)
 	atomic_store(&of->kind, kind);
 }
 
-void activity_enable(struct inject *of)
+void activity_range(struct inject *of, bool inside)
 {
 	(void)of;
-}
-
-void activity_disable(struct inject *of)
-{
-	(void)of;
+	(void)inside;
 }
 
 static int table(uint32_t module, void ****ret_table, unsigned int *ret_count)
@@ -67,7 +63,9 @@ static void begin(void)
 	segment->texts_at = sizeof(*segment);
 	segment->texts_bytes = TEXTS_BYTES;
 	segment->texts_used = 8; /* 0 is no text */
-	inject = (struct inject){ .segment = segment, .trace = UINT64_C(1) << TRACE_TORCH_OPS };
+	inject = (struct inject){ .segment = segment,
+				  .trace = UINT64_C(1) << TRACE_NVTX | UINT64_C(1)
+									       << TRACE_TORCH_OPS };
 	inject_state = &inject;
 	nvtx_attach(tables);
 }
@@ -182,7 +180,7 @@ Test(nvtx_names, are_whole_where_it_was_not_asked_for_and_on_marks)
 {
 	((void (*)(const char *))core[2])("aten::mul, seq = 0");
 	cr_assert_str_eq(text_of(slot.a), "aten::mul, seq = 0");
-	inject.trace = 0;
+	inject.trace = UINT64_C(1) << TRACE_NVTX;
 	cr_assert_str_eq(pushed("aten::mul, seq = 0"), "aten::mul, seq = 0");
 }
 
