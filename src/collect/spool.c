@@ -541,7 +541,7 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 
 void spool_ask_stop(struct spool *spool)
 {
-	spool->ask = (spool->ask & ~(uint32_t)WANT_START) | WANT_STOP;
+	spool->ask = (spool->ask & ~(uint32_t)(WANT_START | WANT_QUIET)) | WANT_STOP;
 	atomic_store(&spool->head->closed, CLOSED_NOW);
 	if (spool->window.to_ns == INT64_MAX)
 		spool->window.to_ns = clock_steady_ns();

@@ -63,15 +63,10 @@ bool object_called(struct inject *of, struct segment *in, uint32_t domain, uint3
 	return false;
 }
 
-void activity_enable(struct inject *of)
+void activity_range(struct inject *of, bool inside)
 {
 	(void)of;
-	starts++;
-}
-
-void activity_disable(struct inject *of)
-{
-	(void)of;
+	starts += inside;
 }
 
 void activity_unified(struct inject *of)

@@ -755,50 +755,6 @@ Test(spool, calls_outside_of_what_the_gates_open_are_left_out)
 	cr_assert_eq(bench.record->ranges.at[0].end_ns, 300);
 }
 
-/* Ranges and marks that touch no window are dropped; a moment of --calibrate is none. */
-Test(spool, ranges_are_of_windows)
-{
-	uint32_t name = TEXT("r");
-	static const struct {
-		uint64_t from, to;
-		bool kept;
-	} ranges[] = { { 10, 90, false },   { 50, 150, true },   { 90, 450, true },
-		       { 210, 290, false }, { 250, 310, true },  { 420, 430, true },
-		       { 560, 590, false }, { 610, 700, false }, { 390, 640, true } };
-	size_t kept = 0;
-
-	SLOT(SLOT_GATE, .time_ns = 1, .value = GATE_OFF);
-	for (uint64_t ns = 100; ns < 500; ns += 200) {
-		SLOT(SLOT_GATE, .time_ns = ns, .value = GATE_ON);
-		SLOT(SLOT_GATE, .time_ns = ns + 100, .value = ns == 100 ? GATE_OFF : GATE_PART);
-	}
-	SLOT(SLOT_GATE, .time_ns = 500, .value = GATE_ON);
-	SLOT(SLOT_GATE, .time_ns = 550, .value = GATE_OFF);
-	SLOT(SLOT_GATE, .time_ns = 600, .value = GATE_OFF); /* again: changes nothing */
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		SLOT(SLOT_START, .time_ns = ranges[i].from, .value = i + 1, .a = name);
-		SLOT(SLOT_END, .time_ns = ranges[i].to, .value = i + 1);
-		kept += ranges[i].kept;
-	}
-	SLOT(SLOT_MARK, .time_ns = 250, .a = name);
-	SLOT(SLOT_MARK, .time_ns = 450, .a = name);
-	SLOT(SLOT_MARK, .time_ns = 580, .a = name);
-	take();
-	for (size_t i = 0; i < bench.record->ranges.count; i++) {
-		const struct range *range = &bench.record->ranges.at[i];
-		bool found = range->kind == RANGE_PAUSED;
-
-		for (size_t k = 0; k < sizeof(ranges) / sizeof(ranges[0]); k++)
-			found |= ranges[k].kept && (int64_t)ranges[k].from == range->start_ns &&
-				 (int64_t)ranges[k].to == range->end_ns;
-		cr_assert(found, "%lld to %lld", (long long)range->start_ns,
-			  (long long)range->end_ns);
-	}
-	cr_assert_eq(bench.record->ranges.count, kept + 2);
-	cr_assert_eq(bench.record->marks.count, 1);
-	cr_assert_eq(bench.record->marks.at[0].time_ns, 450);
-}
-
 /* libsonde-osrt.so goes by `closed`, the other library does what is wanted. */
 Test(spool, stop_and_start_reach_both_libraries)
 {
