@@ -73,6 +73,12 @@ def expect_seen(at, **phases):
     expect(at.lost() == 0, "lost")
 
 
+def states(at, what):
+    """Of threads, exact or by looks, as the machine allows; CLOCK_MONOTONIC, as Python's."""
+    rows = ["select start_ns, end_ns from " + table for table in ("state", "state_exact", "python_stack")]
+    return at.number("select count(*) from (%s) where %s" % (" union all ".join(rows), what))
+
+
 def on_time(check):
     """Where the machine was too slow for what comes before an edge, it is tried again."""
     def again():
@@ -94,6 +100,8 @@ def delay(at):
     told.after_edge("Bc")
     told.end()
     expect_seen(at, A=OUTSIDE, B=INSIDE, outer=(0, 1, 0))
+    early = states(at, "start_ns < %d" % ((told.begun + EDGE_S) * 1e9))
+    expect(early == 0, "%d states of threads in the delay" % early)
 
 
 def duration(at):
@@ -101,10 +109,14 @@ def duration(at):
     argv = ["sh", "-c", '"$0" windows; exec "$0" one', host("one")[0]]
     told = Told(at, "-d", str(EDGE_S), argv=argv)
     told.before_edge("oA")
-    told.after_edge("Bc")
+    told.after_edge("B")
+    over = time.monotonic_ns()
+    told.do("c")
     expect("launches 1000" in told.end(), "the second process")
     expect_seen(at, A=INSIDE, B=OUTSIDE, outer=(0, 1, 0))
     expect(at.kernels() == 10, "%d kernels" % at.kernels())
+    late = states(at, "end_ns > %d" % over)
+    expect(late == 0, "%d states of threads after the end" % late)
     expect(at.number("select count(*) from mark where name='module loaded'") == 1, "the second process is not told")
 
 
