@@ -179,7 +179,15 @@ if time_for 20 "windows while several threads launch"; then
 	claim $? "--calibrate while several threads launch: it ends"
 	run --delay 1 --duration 2 -o window.sonde -- "${several[@]}" >window.out 2>&1
 	claim $? "recording begins and ends while several threads launch: it ends"
-	echo "  kernels $(one window.sonde 'select count(*) from kernel'), launched $(made window.out)"
+	recorded=$(one window.sonde 'select count(*) from kernel')
+	echo "  kernels $recorded, launched $(made window.out)"
+	if [[ ! $dry ]]; then # a puppet's program is over by then
+		((recorded > 0 && recorded < $(made window.out)))
+		claim $? "some launches lie in the window, some outside"
+		us=$(one window.sonde 'select coalesce((max(start_ns) - min(start_ns)) / 1000, 0) from kernel')
+		((us > 500000 && us < 2600000))
+		claim $? "from the first kernel to the last $us us, of a window of 2 s"
+	fi
 fi
 
 if [[ ! $dry ]] && time_for 10 "cost of events made and destroyed"; then
