@@ -111,32 +111,44 @@ static void launches_out(struct launch_sum *sums, struct facts *facts)
 	}
 }
 
-/* As one, however many threads waited. Of several devices it is not known which. */
-static void host_waits(const struct timeline *timeline, struct facts *facts)
-{
-	const struct tl_calls *calls = &timeline->calls;
-	VEC(struct interval) waits = { 0 };
-	const struct tl_device *device;
-	struct device_fact *fact;
+/* The waits of the host in the span of the only device; of several it is not known for
+ * which it waited. */
+struct waits {
+	struct device_fact *fact; /* NULL: none are looked for */
 	int64_t from, to;
+	VEC(struct interval) at;
+};
 
-	if (timeline->only_device == TL_NONE || !calls->count)
-		return;
+static struct waits waits_of(const struct timeline *timeline, struct facts *facts)
+{
+	struct waits waits = { 0 };
+	const struct tl_device *device;
+
+	if (timeline->only_device == TL_NONE || !timeline->calls.count)
+		return waits;
 	device = &timeline->devices[timeline->only_device];
-	fact = &facts->devices.at[timeline->only_device];
-	if (!device->count || fact->span_ns <= 0)
-		return;
-	from = op_start(&timeline->ops, device_op(device, 0));
-	to = from + fact->span_ns + fact->paused_ns;
-	for (uint32_t i = 0; i < calls->count; i++) {
-		int64_t start = call_start(calls, i), end = call_end(calls, i);
+	if (!device->count || facts->devices.at[timeline->only_device].span_ns <= 0)
+		return waits;
+	waits.fact = &facts->devices.at[timeline->only_device];
+	waits.from = op_start(&timeline->ops, device_op(device, 0));
+	waits.to = waits.from + waits.fact->span_ns + waits.fact->paused_ns;
+	return waits;
+}
 
-		if (call_waits(calls, i) && start < to && end > from)
-			*VEC_ADD(&waits) = (struct interval){ start > from ? start : from,
-							      end < to ? end : to };
-	}
-	fact->host_wait_ns = interval_length(waits.at, interval_union(waits.at, waits.count));
-	VEC_DONE(&waits);
+static void waits_add(struct waits *waits, int64_t start, int64_t end)
+{
+	if (start < waits->to && end > waits->from)
+		*VEC_ADD(&waits->at) = (struct interval){ start > waits->from ? start : waits->from,
+							  end < waits->to ? end : waits->to };
+}
+
+/* As one, however many threads waited. */
+static void waits_out(struct waits *waits)
+{
+	if (waits->fact)
+		waits->fact->host_wait_ns = interval_length(
+			waits->at.at, interval_union(waits->at.at, waits->at.count));
+	VEC_DONE(&waits->at);
 }
 
 void call_facts(const struct timeline *timeline, struct facts *facts)
@@ -144,6 +156,7 @@ void call_facts(const struct timeline *timeline, struct facts *facts)
 	const struct tl_calls *calls = &timeline->calls;
 	struct call_sum *by_name = mem_zero((calls->names.count + 1) * sizeof(*by_name));
 	struct launch_sum *by_device = mem_zero((facts->devices.count + 1) * sizeof(*by_device));
+	struct waits waits = waits_of(timeline, facts);
 
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		uint32_t first = calls->segments.at[s].first;
@@ -153,6 +166,8 @@ void call_facts(const struct timeline *timeline, struct facts *facts)
 
 			call_add(&by_name[calls->what[i] & (CALL_WAITS - 1)], call_ns(calls, i),
 				 op == TL_NONE);
+			if (waits.fact && call_waits(calls, i))
+				waits_add(&waits, call_start(calls, i), call_end(calls, i));
 			if (op == TL_NONE)
 				continue;
 			if (device == TL_NONE)
@@ -162,7 +177,7 @@ void call_facts(const struct timeline *timeline, struct facts *facts)
 	}
 	names_out(timeline, by_name, facts);
 	launches_out(by_device, facts);
-	host_waits(timeline, facts);
+	waits_out(&waits);
 	free(by_name);
 	free(by_device);
 }

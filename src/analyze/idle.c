@@ -257,12 +257,17 @@ static void launched_gap(struct idler *idler, int64_t from, int64_t to, uint32_t
 		part(idler, IDLE_DEPENDENCY, launch_to, to, thread, other);
 }
 
+/* NULL: the op is no copy. */
+static const struct tl_copy *copy_of(const struct timeline *timeline, uint32_t op)
+{
+	return op_segment(timeline, op)->kind == STORE_memcpy ? copy_find(&timeline->ops, op)
+							      : NULL;
+}
+
 /* The op brings data to the device: more than a value or two. */
 static bool is_upload(const struct timeline *timeline, uint32_t op)
 {
-	const struct tl_copy *copy = op_segment(timeline, op)->kind == STORE_memcpy
-					     ? copy_find(&timeline->ops, op)
-					     : NULL;
+	const struct tl_copy *copy = copy_of(timeline, op);
 
 	return copy && copy->kind == COPY_HTOD && copy->bytes > TINY_COPY_BYTES;
 }
@@ -270,9 +275,7 @@ static bool is_upload(const struct timeline *timeline, uint32_t op)
 /* Pages move when the host touches them, or a kernel that runs: no launch ends a gap. */
 static bool is_managed(const struct timeline *timeline, uint32_t op)
 {
-	const struct tl_copy *copy = op_segment(timeline, op)->kind == STORE_memcpy
-					     ? copy_find(&timeline->ops, op)
-					     : NULL;
+	const struct tl_copy *copy = copy_of(timeline, op);
 
 	return copy && copy->host_memory == HOST_MEMORY_MANAGED;
 }

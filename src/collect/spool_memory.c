@@ -36,20 +36,17 @@ int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	static const char *const names[] = { NULL, "memory pool created", "memory pool destroyed",
 					     "memory pool trimmed" };
 	struct mark mark = { .kind = MARK_POOL };
-	char detail[96];
-	int len;
 
 	TAKE(cupti_pool, pool);
 	if (pool.operation < 1 || pool.operation > 3 ||
 	    !spooled_times_good(p, pool.time, pool.time))
 		return 0;
-	len = snprintf(detail, sizeof(detail), "pool=0x%llx;bytes=%llu;threshold=%llu",
-		       (unsigned long long)pool.address, (unsigned long long)pool.bytes,
-		       (unsigned long long)pool.threshold);
 	mark.time_ns = spooled_time(p, pool.time);
 	mark.lane = spooled_memory(p, pool.device);
 	mark.name = intern_text(p->sink->session->strings, names[pool.operation]);
-	mark.detail = session_detail(p->sink->session, detail, (size_t)len);
+	mark.detail = spooled_detail(
+		p, "pool=0x%llx;bytes=%llu;threshold=%llu", (unsigned long long)pool.address,
+		(unsigned long long)pool.bytes, (unsigned long long)pool.threshold);
 	return sink_mark(p->sink, &mark, p->err);
 }
 

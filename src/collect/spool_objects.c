@@ -6,9 +6,6 @@
  * again. Here a handle stands for a place in `objects` as long as its object lives,
  * and the place is what the marks say.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "collect/spool_process.h"
 
 /* Alive at a time: more are not told of. */
@@ -20,16 +17,12 @@ static int put(struct spooled *p, const struct segment_slot *slot, enum mark_kin
 	struct mark mark = { .kind = kind, .time_ns = (int64_t)slot->time_ns };
 	struct session *session = p->sink->session;
 	uint32_t site = spooled_site(p, slot->a);
-	char detail[TEXT_MAX];
-	int len = snprintf(detail, sizeof(detail), "context=%u;%s=%llu%s%s", slot->x[0], word,
-			   (unsigned long long)number, site ? ";site=" : "",
-			   site ? session_text(session, site) : "");
 
-	if (len >= (int)sizeof(detail))
-		len = (int)sizeof(detail) - 1;
 	mark.lane = spooled_other(p, "streams");
 	mark.name = intern_text(session->strings, name);
-	mark.detail = session_detail(session, detail, (size_t)len);
+	mark.detail = spooled_detail(p, "context=%u;%s=%llu%s%s", slot->x[0], word,
+				     (unsigned long long)number, site ? ";site=" : "",
+				     site ? session_text(session, site) : "");
 	return sink_mark(p->sink, &mark, p->err);
 }
 
@@ -44,14 +37,12 @@ int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot)
 int spooled_module_slot(struct spooled *p, const struct segment_slot *slot)
 {
 	struct mark mark = { .kind = MARK_MODULE, .time_ns = (int64_t)slot->time_ns };
-	struct session *session = p->sink->session;
-	char detail[96];
-	int len = snprintf(detail, sizeof(detail), "context=%u;module=%u;bytes=%u;crc=0x%llx",
-			   slot->x[1], slot->x[0], slot->x[3], (unsigned long long)slot->value);
 
 	mark.lane = spooled_other(p, "modules");
-	mark.name = intern_text(session->strings, slot->x[2] ? "module loaded" : "module unloaded");
-	mark.detail = session_detail(session, detail, (size_t)len);
+	mark.name = intern_text(p->sink->session->strings,
+				slot->x[2] ? "module loaded" : "module unloaded");
+	mark.detail = spooled_detail(p, "context=%u;module=%u;bytes=%u;crc=0x%llx", slot->x[1],
+				     slot->x[0], slot->x[3], (unsigned long long)slot->value);
 	return sink_mark(p->sink, &mark, p->err);
 }
 

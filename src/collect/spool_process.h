@@ -162,6 +162,10 @@ uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer);
 /* Name of an API call: "cudaLaunchKernel". */
 uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
 
+/* A detail of the session. */
+uint32_t spooled_detail(struct spooled *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* "fill < load < main (train)": a call stack's functions, innermost first, and the
  * program's file. 0: none. */
 uint32_t spooled_site(struct spooled *p, uint32_t text);

@@ -151,8 +151,6 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct op op = { .kind = OP_MEMCPY, .copy = COPY_PTOP };
-	char detail[64];
-	int len;
 
 	TAKE(cupti_memcpy_peer, copy);
 	if (!spooled_times_good(p, copy.start, copy.end))
@@ -160,9 +158,8 @@ static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes
 	op.start_ns = spooled_time(p, copy.start);
 	op.end_ns = spooled_time(p, copy.end);
 	op.name = copy_name(p, COPY_PTOP, copy.from, copy.to);
-	len = snprintf(detail, sizeof(detail), "from_device=%u;to_device=%u", copy.from_device,
-		       copy.to_device);
-	op.detail = session_detail(p->sink->session, detail, (size_t)len);
+	op.detail =
+		spooled_detail(p, "from_device=%u;to_device=%u", copy.from_device, copy.to_device);
 	op.lane = spooled_stream(p, copy.device, copy.context, copy.stream);
 	op.bytes = spooled_size(p, copy.bytes);
 	op.correlation = copy.correlation;
@@ -223,12 +220,8 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 	call.name = spooled_api(p, driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME, api.cbid);
 	call.correlation = api.correlation;
 	/* CUresult or cudaError_t; 600 is "not ready", an answer. */
-	if (api.result && api.result != 600) {
-		char detail[32];
-		int len = snprintf(detail, sizeof(detail), "result=%u", api.result);
-
-		call.detail = session_detail(p->sink->session, detail, (size_t)len);
-	}
+	if (api.result && api.result != 600)
+		call.detail = spooled_detail(p, "result=%u", api.result);
 	p->calls_seen++;
 	return sink_call(p->sink, &call, p->err);
 }

@@ -57,13 +57,13 @@ static int put_range(struct spooled *p, const struct open_range *open, int64_t e
 	range.lane = spooled_thread(p, open->thread);
 	range.start_ns = open->start_ns;
 	range.end_ns = end_ns;
-	range.detail = spooled_nvtx_detail(p, &open->says);
 	if (end_ns < range.start_ns) {
 		session_loss(p->sink->session, p->source, LOSS_negative, 1);
 		return 0;
 	}
 	if (!is_wanted(p, range.start_ns, end_ns))
 		return 0;
+	range.detail = spooled_nvtx_detail(p, &open->says);
 	p->ranges_seen++;
 	return sink_range(p->sink, &range, p->err);
 }

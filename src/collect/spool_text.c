@@ -1,4 +1,5 @@
 /* spool_text.c - names and lanes of a profiled process. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,20 @@ uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer)
 			return spooled_kernel_name(p, atomic_load(&entry->text));
 	}
 	return 0;
+}
+
+uint32_t spooled_detail(struct spooled *p, const char *fmt, ...)
+{
+	char text[TEXT_MAX];
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (len >= (int)sizeof(text))
+		len = (int)sizeof(text) - 1;
+	return session_detail(p->sink->session, text, (size_t)len);
 }
 
 static uint32_t lane_of(struct spooled *p, uint64_t hash, const struct lane *facts)

@@ -273,6 +273,11 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 	}
 }
 
+static void remark(struct page *page, const char *text)
+{
+	page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM, text);
+}
+
 /* Who waits for whom. */
 static void print_waits(struct page *page, const struct device_fact *device)
 {
@@ -282,16 +287,15 @@ static void print_waits(struct page *page, const struct device_fact *device)
 
 	if (device->host_wait_ns == FACT_UNKNOWN || device->span_ns <= 0)
 		return;
-	page_wrap(
-		page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-		page_printf(page,
-			    _("The host waited for the GPU in %s of the span (%s), the GPU for the "
-			      "host in %s (%s)."),
-			    units_ns(&host, device->host_wait_ns),
-			    units_share(&host_share,
-					(double)device->host_wait_ns / (double)device->span_ns),
-			    units_ns(&gpu, gpu_ns),
-			    units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
+	remark(page,
+	       page_printf(page,
+			   _("The host waited for the GPU in %s of the span (%s), the GPU for the "
+			     "host in %s (%s)."),
+			   units_ns(&host, device->host_wait_ns),
+			   units_share(&host_share,
+				       (double)device->host_wait_ns / (double)device->span_ns),
+			   units_ns(&gpu, gpu_ns),
+			   units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
 }
 
 /* A sentence each for what the bar can't show. */
@@ -301,48 +305,43 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 
 	print_waits(page, device);
 	if (device->delay_p50_ns != FACT_UNKNOWN && device->delay_p95_ns != FACT_UNKNOWN)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
-				      units_ns(&a, device->delay_p50_ns),
-				      units_ns(&b, device->delay_p95_ns)));
+		remark(page,
+		       page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
+				   units_ns(&a, device->delay_p50_ns),
+				   units_ns(&b, device->delay_p95_ns)));
 	if (device->queued_p50_ns != FACT_UNKNOWN && device->queued_p95_ns != FACT_UNKNOWN)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page,
-				      _("From the driver's queue to the start: median %s, 95 %% "
-					"under %s."),
-				      units_ns(&a, device->queued_p50_ns),
-				      units_ns(&b, device->queued_p95_ns)));
+		remark(page, page_printf(page,
+					 _("From the driver's queue to the start: median %s, 95 %% "
+					   "under %s."),
+					 units_ns(&a, device->queued_p50_ns),
+					 units_ns(&b, device->queued_p95_ns)));
 	if (device->small_kernels > 0 && device->kernel_count > 0)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page,
-				      ngettext("%s of %s kernels is shorter than %s.",
-					       "%s of %s kernels are shorter than %s.",
-					       (unsigned long)device->small_kernels),
-				      units_count(&a, device->small_kernels),
-				      units_count(&b, device->kernel_count),
-				      units_ns(&c, SMALL_KERNEL_NS)));
+		remark(page, page_printf(page,
+					 ngettext("%s of %s kernels is shorter than %s.",
+						  "%s of %s kernels are shorter than %s.",
+						  (unsigned long)device->small_kernels),
+					 units_count(&a, device->small_kernels),
+					 units_count(&b, device->kernel_count),
+					 units_ns(&c, SMALL_KERNEL_NS)));
 	if (device->waiting_ns != FACT_UNKNOWN && device->waiting_ns > 0)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page,
-				      _("%s of the busy time is waiting for another rank inside "
-					"collectives."),
-				      units_ns(&a, device->waiting_ns)));
+		remark(page, page_printf(page,
+					 _("%s of the busy time is waiting for another rank inside "
+					   "collectives."),
+					 units_ns(&a, device->waiting_ns)));
 	else if (device->collective_suspect_ns != FACT_UNKNOWN && device->collective_suspect_ns > 0)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page,
-				      _("Collectives last %s; up to %s of that may be waiting for "
-					"a late rank, which one rank alone can't show."),
-				      units_ns(&a, device->collective_ns),
-				      units_ns(&b, device->collective_suspect_ns)));
+		remark(page,
+		       page_printf(page,
+				   _("Collectives last %s; up to %s of that may be waiting for "
+				     "a late rank, which one rank alone can't show."),
+				   units_ns(&a, device->collective_ns),
+				   units_ns(&b, device->collective_suspect_ns)));
 	if (device->copy_overlap_ns != FACT_UNKNOWN && device->copy_overlap_ns > 0)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page, _("%s of %s copying ran under kernels."),
-				      units_ns(&a, device->copy_overlap_ns),
-				      units_ns(&b, device->copy_ns)));
+		remark(page, page_printf(page, _("%s of %s copying ran under kernels."),
+					 units_ns(&a, device->copy_overlap_ns),
+					 units_ns(&b, device->copy_ns)));
 	if (device->stream_overlap_ns != FACT_UNKNOWN && device->stream_overlap_ns > 0)
-		page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM,
-			  page_printf(page, _("Two streams or more were busy at once for %s."),
-				      units_ns(&a, device->stream_overlap_ns)));
+		remark(page, page_printf(page, _("Two streams or more were busy at once for %s."),
+					 units_ns(&a, device->stream_overlap_ns)));
 }
 
 static const char *setup_label(enum setup_kind kind)
@@ -381,7 +380,7 @@ static void print_setup(struct page *page, const struct setup_fact *setup)
 			   units_ns(&ns, part[most]));
 		part[most] = 0;
 	}
-	page_wrap(page, INK_PLAIN, "", BAR_INDENT, INK_DIM, line.at);
+	remark(page, line.at);
 	buf_done(&line);
 }
 
