@@ -8,7 +8,8 @@
  * them the other way round, and both hang for ever (CUPTI 13.0, each time:
  * tests/gpu/pc_switch.cu). Only GetData can be called while others launch. So the
  * period is for the whole run, what is sampled while recording is paused is thrown
- * away here, and a context whose hardware buffer ran over gives no more samples.
+ * away here, and a context whose hardware buffer ran over is only asked again: should
+ * it have room once more, its samples count from then on.
  *
  * CUPTI's threads decode what the card wrote each 100 ms: samples come that much
  * later, and the last drain waits for them.
@@ -56,8 +57,10 @@ struct pc_context {
 	uint32_t id, device;
 	_Atomic bool busy, on;
 	_Atomic bool enabled;     /* CUPTI samples it, whether we ask for it or not */
+	_Atomic bool full;        /* its memory for samples, as it was last asked */
 	_Atomic uint64_t gone_ns; /* when it went; 0: it is there */
 	bool counted;             /* told to be so: its samples count */
+	bool was_full;
 	uint64_t drained_ns;      /* the last time that it went well */
 	_Atomic uint64_t samples; /* so far */
 	size_t reasons;
@@ -116,7 +119,7 @@ static void tell(struct inject *inject, struct pc_context *pc, uint64_t until_ns
 
 	(void)enter(&inject->pc.telling); /* nobody has it for longer than this takes */
 	now = inject_now();
-	on = atomic_load(&pc->on) && atomic_load(&inject->pc.counts);
+	on = atomic_load(&pc->on) && !atomic_load(&pc->full) && atomic_load(&inject->pc.counts);
 	if (on && !pc->counted && !inject->pc.counted++) {
 		inject->pc.until_ns = now;
 		if (!atomic_load(&told->first_ns))
@@ -147,20 +150,34 @@ static void tell_begin(struct inject *inject, struct pc_context *pc)
 }
 
 /* What came since the last good drain is lost, too. */
+static void tell_break(struct inject *inject, struct pc_context *pc)
+{
+	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
+
+	tell(inject, pc, pc->drained_ns);
+	if (!atomic_load(&told->first_ns)) /* while recording was paused */
+		atomic_store(&told->first_ns, inject_now());
+}
+
 static void tell_early_end(struct inject *inject, struct pc_context *pc, uint32_t result)
 {
 	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
 
 	atomic_store(&pc->on, false);
-	tell(inject, pc, pc->drained_ns);
-	if (!atomic_load(&told->first_ns)) /* while recording was paused */
-		atomic_store(&told->first_ns, inject_now());
-	if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
-		atomic_fetch_add(&told->full, 1);
-	} else {
-		atomic_store(&told->result, result);
-		atomic_fetch_add(&told->failed, 1);
-	}
+	tell_break(inject, pc);
+	atomic_store(&told->result, result);
+	atomic_fetch_add(&told->failed, 1);
+}
+
+/* Contexts are counted, not how often. */
+static void tell_full(struct inject *inject, struct pc_context *pc)
+{
+	if (atomic_exchange(&pc->full, true))
+		return;
+	tell_break(inject, pc);
+	if (!pc->was_full)
+		atomic_fetch_add(&atomic_load(&inject->segment)->pc.full, 1);
+	pc->was_full = true;
 }
 
 /* One PC into the ring. */
@@ -324,11 +341,17 @@ static uint64_t drain(struct inject *inject, struct pc_context *pc)
 
 		params.u.data = &pc->drain.data;
 		result = inject->cupti.cuptiPCSamplingGetData(&params);
+		if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
+			tell_full(inject, pc);
+			break;
+		}
 		if (result) {
 			tell_early_end(inject, pc, result);
 			break;
 		}
 		pc->drained_ns = inject_now();
+		if (atomic_exchange(&pc->full, false))
+			tell(inject, pc, 0);
 		more = pc->drain.data.remaining > 0;
 		samples += put(inject, pc);
 		if (!more)
@@ -355,7 +378,8 @@ static uint64_t drain_each(struct inject *inject, const struct pc_context *only)
 
 enum { NONE_ON, ALL_CAME, NONE_CAME };
 
-/* Is a context sampled, and has one of them never given a sample? */
+/* Is a context sampled, and has one of them never given a sample? For one that is full
+ * nobody waits. */
 static int state_of(struct inject *inject, const struct pc_context *only)
 {
 	int state = NONE_ON;
@@ -363,7 +387,7 @@ static int state_of(struct inject *inject, const struct pc_context *only)
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 
-		if (!pc || !atomic_load(&pc->on) || (only && pc != only))
+		if (!pc || !atomic_load(&pc->on) || atomic_load(&pc->full) || (only && pc != only))
 			continue;
 		if (!atomic_load(&pc->samples))
 			return NONE_CAME;
@@ -415,6 +439,8 @@ static struct pc_context *take_place(struct inject *inject)
 		if (atomic_load(&is->gone_ns)) {
 			buffers_free(is);
 			atomic_store(&is->enabled, false);
+			atomic_store(&is->full, false);
+			is->was_full = false;
 			atomic_store(&is->samples, 0);
 			is->reasons = 0;
 			return is;
@@ -488,7 +514,7 @@ void pc_context_destroyed(struct inject *inject, void *context)
 
 		if (!pc || pc->context != context || atomic_load(&pc->gone_ns))
 			continue;
-		if (atomic_load(&pc->on))
+		if (state_of(inject, pc) != NONE_ON)
 			drain_last(inject, pc);
 		mine = enter(&pc->busy);
 		if (atomic_exchange(&pc->on, false))
@@ -512,9 +538,10 @@ void pc_drain(struct inject *inject)
 /* [setup], [final] */
 void pc_end(struct inject *inject)
 {
-	if (!(inject->trace >> TRACE_PC & 1) || state_of(inject, NULL) == NONE_ON)
+	if (!(inject->trace >> TRACE_PC & 1))
 		return;
-	drain_last(inject, NULL);
+	if (state_of(inject, NULL) != NONE_ON)
+		drain_last(inject, NULL);
 	for (size_t i = 0; i < PC_CONTEXTS_MAX; i++) {
 		struct pc_context *pc = atomic_load(&inject->pc.contexts[i]);
 

@@ -20,6 +20,7 @@
  *	pc-good=N    the latter only after it gave samples of a context N times
  *	pc-full=N    after so many samples (at 2^20 cycles) of a context the hardware
  *	             buffer is full: GetData fails with 8
+ *	pc-again=N   after it failed N times so, it has room again
  *	trace-cost=NS what each launch takes longer while kernels are recorded
  *	no-numbers   launches have none
  *

@@ -26,6 +26,7 @@ struct sampled {
 	uint32_t period;
 	uint64_t room; /* samples until the hardware buffer is full; "pc-full" */
 	bool full;
+	uint32_t refused; /* times since then; "pc-again" */
 	uint32_t drained; /* times that it gave samples */
 	int64_t decoded;  /* in which tick */
 	struct {
@@ -192,6 +193,11 @@ uint32_t cuptiPCSamplingGetStallReasons(struct cupti_pc_params *params)
 	return 0;
 }
 
+static uint64_t room_of(const struct sampled *in)
+{
+	return (uint64_t)puppet_word("pc-full") << (in->period > 20 ? in->period - 20 : 0);
+}
+
 uint32_t cuptiPCSamplingSetConfigurationAttribute(struct cupti_pc_params *params)
 {
 	struct sampled *in = find(params->context);
@@ -203,12 +209,22 @@ uint32_t cuptiPCSamplingSetConfigurationAttribute(struct cupti_pc_params *params
 			in->configured = params->v.settings[i].value.pointer;
 		if (params->v.settings[i].attribute == CUPTI_PC_PERIOD) {
 			in->period = params->v.settings[i].value.u32;
-			in->room = (uint64_t)puppet_word("pc-full")
-				   << (in->period > 20 ? in->period - 20 : 0);
+			in->room = room_of(in);
 		}
 		params->v.settings[i].status = 0;
 	}
 	return 0;
+}
+
+/* Does a context whose buffer ran over still refuse? */
+static bool still_full(struct sampled *in)
+{
+	if (in->full && puppet_word("pc-again") && ++in->refused > puppet_word("pc-again")) {
+		in->full = false;
+		in->refused = 0;
+		in->room = room_of(in);
+	}
+	return in->full;
 }
 
 uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
@@ -220,7 +236,7 @@ uint32_t cuptiPCSamplingGetData(struct cupti_pc_params *params)
 	in = params->context ? find(params->context) : NULL;
 	if (in && in->drained < puppet_word("pc-good"))
 		result = 0;
-	if (!result && in && in->full)
+	if (!result && in && still_full(in))
 		result = CUPTI_RESULT_OUT_OF_MEMORY;
 	else if (!result && (!in || params->u.data == in->configured))
 		result = RESULT_INVALID_PARAMETER;

@@ -10,9 +10,11 @@
  *   ./pc_switch exit disable|drain               main ends while others launch
  *   ./pc_switch devices disable|drain            one card is used and reset, the other launches
  *   ./pc_switch total                            what drains leave to be had by Disable, and when they come
+ *   ./pc_switch full                             what drains give once the memory was full: PERIOD=8 SPAN=1000 MIB=8
  *   ./pc_switch records THREADS                  kinds and calls on and off instead
  *
- * SPAN: how long CUPTI's own threads sleep, in ms (100); PERIOD: 2^PERIOD cycles (20).
+ * SPAN: how long CUPTI's own threads sleep, in ms (100); PERIOD: 2^PERIOD cycles (20);
+ * MIB: device memory for samples (128).
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -95,7 +97,7 @@ static void enable(struct sampled *at)
 	set[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
 	set[3].attributeData.scratchBufferSizeData.scratchBufferSize = 4 << 20;
 	set[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
-	set[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = 128 << 20;
+	set[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = (size_t)number("MIB", 128) << 20;
 	set[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
 	set[5].attributeData.samplingPeriodData.samplingPeriod = number("PERIOD", 20);
 	set[6].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
@@ -335,6 +337,39 @@ static int total(void)
 	return 0;
 }
 
+/* Runs of the same result of GetData, beside kernels for half of the time. */
+static int full(void)
+{
+	CUpti_PCSamplingGetDataParams params = {};
+	CUptiResult last = CUPTI_SUCCESS;
+	uint64_t samples = 0;
+	float *x;
+	int count = 0;
+
+	params.size = CUpti_PCSamplingGetDataParamsSize;
+	params.ctx = first.context;
+	params.pcSamplingData = &first.data[1];
+	cudaMalloc((void **)&x, 4096);
+	for (int i = 0; i < 160; i++) {
+		if (i < 80)
+			spin<<<1320, 128>>>(x, 100000);
+		stage = "getdata";
+		CUptiResult result = i < 20 ? CUPTI_SUCCESS : cuptiPCSamplingGetData(&params);
+		if (result != last || i == 159) {
+			printf("full: CUPTI %d %d times to %d ms, %llu samples\n", last, count, i * 25,
+			       (unsigned long long)samples);
+			count = 0;
+			samples = 0;
+		}
+		last = result;
+		count++;
+		samples += result ? 0 : first.data[1].totalSamples;
+		usleep(25000);
+	}
+	printf("full: well\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	CUpti_SubscriberHandle subscriber;
@@ -359,6 +394,8 @@ int main(int argc, char **argv)
 		enable(&first);
 	if (!strcmp(argv[1], "total"))
 		return total();
+	if (!strcmp(argv[1], "full"))
+		return full();
 	if (!strcmp(argv[1], "reset")) {
 		all = begin(1);
 		finish(all);

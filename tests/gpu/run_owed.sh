@@ -168,6 +168,9 @@ if time_for 40 "PC sampling"; then
 		run --pc-sampling on --pc-period 12 -o flood.sonde -- ./cases 40 >/dev/null 2>flood.err
 		claim $? "PC sampling, more samples than there is memory for: it ends"
 		cat flood.err
+		# Does it ever have room again?
+		nvcc -O2 -std=c++17 -arch=native -o pc_switch "$here/pc_switch.cu" -lcupti -lcuda &&
+			PERIOD=8 SPAN=1000 MIB=8 timeout 10 ./pc_switch full
 		run --pc-sampling on -o short.sonde -- ./cases 1 >/dev/null 2>short.err
 		claim $? "PC sampling, a short program: it ends"
 		echo "  samples $(one short.sonde 'select sum(samples) from stall')"

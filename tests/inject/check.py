@@ -430,6 +430,23 @@ def sampling_full():
         at.close()
 
 
+def sampling_again():
+    """The memory for samples ran over and had room again: samples go on, the gap is said."""
+    at = Place(cupti="pc-full=2000,pc-again=1")
+    try:
+        under = at.sonde(host("steady"), "--pc-sampling", "on")
+        expect(under.returncode == 0, "status %d" % under.returncode)
+        expect(b"the memory for PC samples was full" in under.stderr, "said: %r" % under.stderr)
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        pc = report["overhead"]["pc_sampling"][0]
+        expect(0 < pc["covered_ns"] < pc["span_ns"], "covered: %s" % pc)
+        samples = at.number("select coalesce(sum(samples), 0) from stall")
+        expect(samples > 2000, "%d samples: none after the first time" % samples)
+        at.clean()
+    finally:
+        at.close()
+
+
 def sampling_ends():
     """CUPTI gives no more samples in mid-run: what there is holds for the time before."""
     at = Place(cupti="pc-data=999,pc-good=2")
@@ -927,6 +944,7 @@ CASES = {
     "sampling_end": sampling_end,
     "sampling_second": sampling_second,
     "sampling_full": sampling_full,
+    "sampling_again": sampling_again,
     "sampling_ends": sampling_ends,
     "sampling_range": sampled_range,
     "sampling_no_rights": sampling("pc-enable=35", 0),

@@ -326,6 +326,35 @@ Test(pc_sampling, that_the_memory_was_full_is_told_though_the_ring_is_full_too)
 	cr_assert_eq(segment.pc.failed, 0);
 }
 
+Test(pc_sampling, memory_that_has_room_again_gives_samples_again)
+{
+	int context;
+	uint64_t ms = 3000;
+
+	begin();
+	pc_context_created(&inject, &context);
+	now_ns += ms * MS;
+	pc_drain(&inject);
+	for (int i = 0; i < 2; i++) {
+		fails = CUPTI_RESULT_OUT_OF_MEMORY;
+		now_ns += 2000 * (uint64_t)MS;
+		pc_drain(&inject);
+		cr_assert_not(window_is_open());
+		cr_assert_leq(segment.pc.covered_ns - ms * MS, 20 * MS, "to the last good drain");
+		fails = 0;
+		now_ns += 1000 * (uint64_t)MS;
+		pc_drain(&inject);
+		cr_assert(window_is_open());
+		now_ns += 500 * (uint64_t)MS;
+		pc_drain(&inject);
+		ms += 500;
+	}
+	cr_assert_eq(kept(), 5 * SAMPLES, "each drain that went well");
+	pc_end(&inject);
+	cr_assert_eq(segment.pc.full, 1, "one context");
+	cr_assert_eq(segment.pc.failed, 0);
+}
+
 Test(pc_sampling, an_end_before_the_first_window_is_told)
 {
 	int context;
