@@ -77,6 +77,10 @@ static void read_options(struct inject *inject)
 		}
 		if (!strncmp(at, "range-nvtx=", 11) && len - 11 < sizeof(inject->range))
 			memcpy(inject->range, at + 11, len - 11);
+		if (!strncmp(at, "range-domain=", 13) && len - 13 < sizeof(inject->range_domain)) {
+			memcpy(inject->range_domain, at + 13, len - 13);
+			inject->has_range_domain = true;
+		}
 		if (!strncmp(at, "pc-period=", 10))
 			inject->pc_period = (uint32_t)digits(at + 10, NULL);
 		if (!strncmp(at, "pc-memory=", 10))

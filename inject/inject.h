@@ -116,9 +116,10 @@ struct inject {
 	_Atomic bool in_thread; /* the thread is inside CUPTI */
 	_Atomic uint64_t overflow_bytes;
 	uint32_t start_cbid, stop_cbid; /* cuProfilerStart, cuProfilerStop; 0: not asked for */
-	char range[128];                /* NVTX range that recording is limited to; "" none */
-	_Atomic uint32_t range_thread;  /* that is in it; 0: none */
-	uint32_t range_depth;           /* of its ranges inside */
+	char range[SEGMENT_RANGE_MAX];  /* NVTX range that recording is limited to; "" none */
+	char range_domain[SEGMENT_RANGE_MAX]; /* that it has to be in; "" the default one */
+	bool has_range_domain;                /* else any domain's range counts */
+	_Atomic uint32_t ranges_open;         /* of those, in all threads */
 	int (*unwind)(int (*step)(void *context, void *user), void *user);
 	uintptr_t (*unwind_ip)(void *context);
 	uint64_t sites_begun_ns;

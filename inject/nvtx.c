@@ -14,7 +14,14 @@
 
 enum { MESSAGE_CHAR = 1, MESSAGE_WCHAR = 2, MESSAGE_REGISTERED = 3, WIDE_MAX = 512 };
 
+/* In the id of a started range: it is one that recording is limited to. */
+#define LIMIT ((uint64_t)1 << 63)
+
 static __thread int depth __attribute__((tls_model("initial-exec")));
+/* Pushed ranges of this thread in one that recording is limited to, itself included, and
+ * the domain of it. */
+static __thread uint32_t limit_depth __attribute__((tls_model("initial-exec")));
+static __thread uint32_t limit_domain __attribute__((tls_model("initial-exec")));
 static _Atomic uint64_t range_ids;
 
 /* Wide text as UTF-8, cut to what fits. */
@@ -158,44 +165,92 @@ static void put(struct segment *segment, enum slot_kind kind, uint32_t message, 
 	slot_commit(slot, kind);
 }
 
-/* The range that recording is limited to begins or ends on this thread. */
-static void range_edge(struct segment *segment, enum slot_kind kind, uint32_t message)
+/* Is that text `name`? Ids of registered strings and domains come from the host. */
+static bool text_is_called(const struct segment *segment, uint32_t id, const char *name)
 {
-	struct inject *inject = inject_state;
-	uint32_t thread = inject_thread(), none = 0;
 	const struct segment_text *text;
 
-	if (kind == SLOT_POP && atomic_load(&inject->range_thread) == thread) {
-		if (inject->range_depth-- > 0)
+	if (!id || id >= segment->texts_bytes - sizeof(*text))
+		return false;
+	text = (const void *)((const char *)segment + segment->texts_at + id);
+	return strncmp(text->at, name, segment->texts_bytes - sizeof(*text) - id) == 0;
+}
+
+/* Is it a range that recording is limited to? */
+static bool is_limit(const struct segment *segment, uint32_t message, uint32_t domain)
+{
+	const struct inject *inject = inject_state;
+
+	if (!text_is_called(segment, message, inject->range))
+		return false;
+	if (!inject->has_range_domain)
+		return true;
+	return domain ? text_is_called(segment, domain, inject->range_domain)
+		      : !inject->range_domain[0];
+}
+
+/* Recording goes on as long as one of these ranges is open. Of two threads at an edge the
+ * last one looks at what the other made of it. */
+static void limit_edge(bool begins)
+{
+	enum { TURNS = 8 };
+	_Atomic uint32_t *open = &inject_state->ranges_open;
+	uint32_t before = atomic_load(open);
+	bool inside;
+
+	do {
+		if (!begins && !before) /* ended twice */
 			return;
-		atomic_store(&inject->range_thread, 0);
-		activity_range(inject, false);
-	} else if (kind == SLOT_PUSH && atomic_load(&inject->range_thread) == thread) {
-		inject->range_depth++;
-	} else if (kind == SLOT_PUSH && message && message < segment->texts_bytes) {
-		text = (const void *)((const char *)segment + segment->texts_at + message);
-		if (strcmp(text->at, inject->range) != 0 ||
-		    !atomic_compare_exchange_strong(&inject->range_thread, &none, thread))
+	} while (!atomic_compare_exchange_weak(open, &before, begins ? before + 1 : before - 1));
+	if (before != !begins)
+		return;
+	for (int i = 0; i < TURNS; i++) {
+		inside = atomic_load(open) > 0;
+		activity_range(inject_state, inside);
+		if ((atomic_load(open) > 0) == inside)
 			return;
-		inject->range_depth = 0;
-		activity_range(inject, true);
 	}
 }
 
-static void event_put(enum slot_kind kind, const void *domain, const struct nvtx_event *event,
-		      const char *plain, uint64_t value)
+/* The same for a push or a pop: this thread's ranges inside of such a range are counted,
+ * of its domain, as levels are each domain's own. */
+static void limit_level(const struct segment *segment, enum slot_kind kind, uint32_t message,
+			uint32_t domain)
+{
+	if (limit_depth && domain != limit_domain)
+		return;
+	if (kind == SLOT_POP && limit_depth && !--limit_depth)
+		limit_edge(false);
+	if (kind == SLOT_PUSH && (limit_depth || is_limit(segment, message, domain)) &&
+	    !limit_depth++) {
+		limit_domain = domain;
+		limit_edge(true);
+	}
+}
+
+/* The id of a range that starts: `value`, or with LIMIT where it is one that recording is
+ * limited to, which its end has to know. */
+static uint64_t event_put(enum slot_kind kind, const void *domain_handle,
+			  const struct nvtx_event *event, const char *plain, uint64_t value)
 {
 	HOOK;
-	uint32_t message;
+	uint32_t domain = (uint32_t)(uintptr_t)domain_handle, message;
+	bool limited;
 
 	if (!hook.segment)
-		return;
+		return value;
+	limited = inject_state->range[0];
 	message = plain ? char_text(hook.segment, plain, kind)
 			: message_of(hook.segment, event, kind);
+	if (kind == SLOT_START && limited && is_limit(hook.segment, message, domain))
+		value |= LIMIT;
 	if (inject_state->trace >> TRACE_NVTX & 1)
-		put(hook.segment, kind, message, (uint32_t)(uintptr_t)domain, event, value);
-	if (inject_state->range[0])
-		range_edge(hook.segment, kind, message);
+		put(hook.segment, kind, message, domain, event, value);
+	if (limited && (kind == SLOT_START || kind == SLOT_END) && value & LIMIT)
+		limit_edge(kind == SLOT_START);
+	if (limited && (kind == SLOT_PUSH || kind == SLOT_POP))
+		limit_level(hook.segment, kind, message, domain);
+	return value;
 }
 
 static struct nvtx_event wide_event(const wchar_t *message)
@@ -207,12 +262,12 @@ static struct nvtx_event wide_event(const wchar_t *message)
 
 static void MarkEx(const struct nvtx_event *event)
 {
-	event_put(SLOT_MARK, NULL, event, NULL, 0);
+	(void)event_put(SLOT_MARK, NULL, event, NULL, 0);
 }
 
 static void MarkA(const char *message)
 {
-	event_put(SLOT_MARK, NULL, NULL, message, 0);
+	(void)event_put(SLOT_MARK, NULL, NULL, message, 0);
 }
 
 static void MarkW(const wchar_t *message)
@@ -229,18 +284,12 @@ static uint64_t next_range(void)
 
 static uint64_t RangeStartEx(const struct nvtx_event *event)
 {
-	uint64_t id = next_range();
-
-	event_put(SLOT_START, NULL, event, NULL, id);
-	return id;
+	return event_put(SLOT_START, NULL, event, NULL, next_range());
 }
 
 static uint64_t RangeStartA(const char *message)
 {
-	uint64_t id = next_range();
-
-	event_put(SLOT_START, NULL, NULL, message, id);
-	return id;
+	return event_put(SLOT_START, NULL, NULL, message, next_range());
 }
 
 static uint64_t RangeStartW(const wchar_t *message)
@@ -252,18 +301,18 @@ static uint64_t RangeStartW(const wchar_t *message)
 
 static void RangeEnd(uint64_t id)
 {
-	event_put(SLOT_END, NULL, NULL, NULL, id);
+	(void)event_put(SLOT_END, NULL, NULL, NULL, id);
 }
 
 static int RangePushEx(const struct nvtx_event *event)
 {
-	event_put(SLOT_PUSH, NULL, event, NULL, 0);
+	(void)event_put(SLOT_PUSH, NULL, event, NULL, 0);
 	return depth++;
 }
 
 static int RangePushA(const char *message)
 {
-	event_put(SLOT_PUSH, NULL, NULL, message, 0);
+	(void)event_put(SLOT_PUSH, NULL, NULL, message, 0);
 	return depth++;
 }
 
@@ -276,7 +325,7 @@ static int RangePushW(const wchar_t *message)
 
 static int RangePop(void)
 {
-	event_put(SLOT_POP, NULL, NULL, NULL, 0);
+	(void)event_put(SLOT_POP, NULL, NULL, NULL, 0);
 	return depth > 0 ? --depth : -2; /* NVTX_NO_PUSH_POP_TRACKING */
 }
 
@@ -317,31 +366,28 @@ static void NameOsThreadW(uint32_t thread, const wchar_t *name)
 
 static void DomainMarkEx(const void *domain, const struct nvtx_event *event)
 {
-	event_put(SLOT_MARK, domain, event, NULL, 0);
+	(void)event_put(SLOT_MARK, domain, event, NULL, 0);
 }
 
 static uint64_t DomainRangeStartEx(const void *domain, const struct nvtx_event *event)
 {
-	uint64_t id = next_range();
-
-	event_put(SLOT_START, domain, event, NULL, id);
-	return id;
+	return event_put(SLOT_START, domain, event, NULL, next_range());
 }
 
 static void DomainRangeEnd(const void *domain, uint64_t id)
 {
-	event_put(SLOT_END, domain, NULL, NULL, id);
+	(void)event_put(SLOT_END, domain, NULL, NULL, id);
 }
 
 static int DomainRangePushEx(const void *domain, const struct nvtx_event *event)
 {
-	event_put(SLOT_PUSH, domain, event, NULL, 0);
+	(void)event_put(SLOT_PUSH, domain, event, NULL, 0);
 	return depth++;
 }
 
 static int DomainRangePop(const void *domain)
 {
-	event_put(SLOT_POP, domain, NULL, NULL, 0);
+	(void)event_put(SLOT_POP, domain, NULL, NULL, 0);
 	return depth > 0 ? --depth : -2;
 }
 
@@ -421,6 +467,9 @@ void nvtx_attach(nvtx_get_table *get_table)
 
 	if (!callbacks || callbacks->bytes < sizeof(*callbacks))
 		return;
+	/* Found later, too, when there is no room for new texts. */
+	(void)text_z(atomic_load(&inject_state->segment), inject_state->range);
+	(void)text_z(atomic_load(&inject_state->segment), inject_state->range_domain);
 	attach_module(callbacks, NVTX_MODULE_CORE);
 	attach_module(callbacks, NVTX_MODULE_CORE2);
 }

@@ -16,6 +16,7 @@
 #include "cmd/run_host.h"
 #include "cmd/run_limits.h"
 #include "cmd/run_name.h"
+#include "cmd/run_range.h"
 #include "cmd/run_status.h"
 #include "cmd/run_system.h"
 #include "collect/below.h"
@@ -74,7 +75,7 @@ static const struct opt run_opts[] = {
 	OPT_INT(struct run_args, duration, 'd', "duration", "SECONDS",
 		N_("record this long; COMMAND goes on")),
 	OPT_STRING(struct run_args, range, 'c', "capture-range", "RANGE",
-		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME")),
+		   N_("cudaProfilerApi: from cudaProfilerStart to Stop; or nvtx:NAME[@DOMAIN]")),
 	OPT_FLAG(struct run_args, calibrate, 0, "calibrate",
 		 N_("pause now and then, to say what recording costs")),
 	OPT_FLAG(struct run_args, status, 0, "status",
@@ -164,22 +165,10 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 	if (run_limits_words(&args->limits, samples_pcs(args), run_host_has_word(list, "osrt"), out,
 			     err) < 0)
 		return err->code;
-	if (args->range)
-		buf_text(out, ",paused");
 	if (args->calibrate && args->range)
 		return err_set(err, ERR_USAGE,
 			       "--calibrate and --capture-range both say when to record");
-	if (!args->range)
-		return 0;
-	if (!strcmp(args->range, "cudaProfilerApi"))
-		buf_text(out, ",range-profiler");
-	else if (!strncmp(args->range, "nvtx:", 5) && args->range[5] && !strchr(args->range, ','))
-		buf_printf(out, ",range-nvtx=%s", args->range + 5);
-	else
-		return err_set(err, ERR_USAGE,
-			       "--capture-range: '%s' is neither cudaProfilerApi nor nvtx:NAME",
-			       args->range);
-	return 0;
+	return run_range_words(args->range, out, err);
 }
 
 struct run {

@@ -35,13 +35,15 @@ enum {
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
 	SEGMENT_KINDS = 64,      /* activity kinds whose record size is known */
 	SEGMENT_PAGE = 4096,
+	SEGMENT_RANGE_MAX = 128, /* bytes of the name of a range, or of a domain, with its 0 */
 };
 
 /* Environment variable with the spool's path, set by sonde for its target. The
  * library opens it and claims a segment. */
 #define SEGMENT_ENV "SONDE_SPOOL"
-/* What to record: words of TRACE_LIST joined by ','; also range-nvtx=NAME,
- * pc-period=N, pc-memory=BYTES, osrt-threshold=NS. */
+/* What to record: words of TRACE_LIST joined by ','; also range-nvtx=NAME and
+ * range-domain=NAME, each shorter than SEGMENT_RANGE_MAX, pc-period=N, pc-memory=BYTES,
+ * osrt-threshold=NS. */
 #define SEGMENT_OPTIONS_ENV "SONDE_TRACE"
 
 /* Who owns a segment. */

@@ -145,14 +145,19 @@ def duration_and_nvtx(at):
     expect_seen(at, A=OUTSIDE, B=INSIDE, C=OUTSIDE, D=OUTSIDE, E=OUTSIDE, F=OUTSIDE, outer=(0, 1, 0))
 
 
-def nvtx_range(trace, inside, outer):
+def nvtx_ranges(name, steps, inside, *trace, whole=INSIDE, **ranges):
+    """The phases that lie in ranges that are to be recorded, and the others."""
     def check():
         at = Place()
         try:
-            told = Told(at, "-c", "nvtx:outer", *trace)
-            told.do("AoBcCoDocEcF")
+            told = Told(at, "-c", "nvtx:" + name, *trace)
+            told.do(steps)
             told.end()
-            expect_seen(at, A=OUTSIDE, B=inside, C=OUTSIDE, D=inside, E=inside, F=OUTSIDE, outer=(0, outer, 0))
+            phases = {step: whole if step in inside else OUTSIDE for step in steps if step.isupper()}
+            expect_seen(at, **phases)
+            for of, count in ranges.items():
+                got = at.number("select count(*) from range where name='%s'" % of.replace("_", ": "))
+                expect(got == count, "%d ranges %s, not %d" % (got, of, count))
         finally:
             at.close()
     return check
@@ -193,8 +198,18 @@ CASES = {
     "delay_and_range": on_time(delay_and_range),
     "duration_and_range": on_time(duration_and_range),
     "duration_and_nvtx": on_time(duration_and_nvtx),
-    "nvtx_range": nvtx_range((), INSIDE, 3),
-    "nvtx_range_alone": nvtx_range(("-t", "cuda"), (10, 0, 0), 0),
+    "nvtx_range": nvtx_ranges("outer", "AoBcCoDocEcF", "BDE", outer=3),
+    "nvtx_range_alone": nvtx_ranges("outer", "AoBcCoDocEcF", "BDE", "-t", "cuda", whole=(10, 0, 0), outer=0),
+    "nvtx_started": nvtx_ranges("outer", "AaBbCwDvEfFgG", "BDF", outer=3),
+    # Open as long as one of them is, by whichever call and thread.
+    "nvtx_overlapping": nvtx_ranges("outer", "AaBfCbDgEaFoGbHcI", "BCDFGH", outer=4),
+    "nvtx_any_domain": nvtx_ranges("outer@*", "AaBbCiDjEpFqGoHcI", "BDFH", outer=2, library_outer=2),
+    "nvtx_no_domain": nvtx_ranges("outer", "AiBjCaDbE", "BD", outer=1, library_outer=1),
+    "nvtx_default_domain": nvtx_ranges("outer@", "AiBjCpDqEaFbGoHcI", "FH", outer=2, library_outer=0),
+    "nvtx_domain": nvtx_ranges("outer@library", "AiBjCpDqEaFbGoHcI", "BD", outer=0, library_outer=2),
+    "nvtx_other_domain": nvtx_ranges("outer@lib", "AiBjCpDqEaFb", "", outer=0, library_outer=0),
+    # Levels are each domain's own: a pop of another does not end the range.
+    "nvtx_crossed": nvtx_ranges("outer@library", "ApBoCqDcE", "BC", outer=1, library_outer=1),
     "interrupt": interrupt,
     "whole_in_delay": whole_in_delay,
 }

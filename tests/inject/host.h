@@ -81,6 +81,8 @@ void nap_ms(unsigned int ms);
 void range_push(const char *name);
 void range_pop(void);
 void mark(const char *name);
+/* A range "outer" begins or ends, as one of the bytes of host_windows.c says. */
+void outer_edge(char byte);
 
 /* How this program was called, for exec. */
 extern char *host_self;

@@ -34,6 +34,64 @@ static void *end_it(void *range)
 	return NULL;
 }
 
+static void end_elsewhere(nvtxRangeId_t range)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, end_it, &range))
+		(void)pthread_join(thread, NULL);
+}
+
+/* Registered in `domain`, or as wide text. */
+static nvtxEventAttributes_t outer_of(nvtxDomainHandle_t domain)
+{
+	nvtxEventAttributes_t outer = { 0 };
+
+	outer.version = NVTX_VERSION;
+	outer.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	outer.messageType = domain ? NVTX_MESSAGE_TYPE_REGISTERED : NVTX_MESSAGE_TYPE_UNICODE;
+	if (domain)
+		outer.message.registered = nvtxDomainRegisterStringA(domain, "outer");
+	else
+		outer.message.unicode = L"outer";
+	return outer;
+}
+
+void outer_edge(char byte)
+{
+	static nvtxDomainHandle_t domain;
+	static nvtxRangeId_t first, second, wide, other;
+	nvtxEventAttributes_t plain = outer_of(NULL), registered;
+
+	if (!domain)
+		domain = nvtxDomainCreateA("library");
+	registered = outer_of(domain);
+	if (byte == 'o')
+		range_push("outer");
+	else if (byte == 'c')
+		range_pop();
+	else if (byte == 'a')
+		first = nvtxRangeStartA("outer");
+	else if (byte == 'b')
+		nvtxRangeEnd(first);
+	else if (byte == 'f')
+		second = nvtxRangeStartA("outer");
+	else if (byte == 'g')
+		end_elsewhere(second);
+	else if (byte == 'w')
+		wide = nvtxRangeStartEx(&plain);
+	else if (byte == 'v')
+		nvtxRangeEnd(wide);
+	else if (byte == 'i')
+		other = nvtxDomainRangeStartEx(domain, &registered);
+	else if (byte == 'j')
+		nvtxDomainRangeEnd(domain, other);
+	else if (byte == 'p')
+		(void)nvtxDomainRangePushEx(domain, &registered);
+	else if (byte == 'q')
+		(void)nvtxDomainRangePop(domain);
+}
+
 /* A pop belongs to a push with wide text, too. */
 static void wide_calls(void)
 {
@@ -85,8 +143,6 @@ int host_nvtx(void)
 {
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
 	nvtxEventAttributes_t attributes = { 0 };
-	nvtxRangeId_t range;
-	pthread_t thread;
 
 	attributes.version = NVTX_VERSION;
 	attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -103,9 +159,7 @@ int host_nvtx(void)
 	(void)nvtxRangePop();
 	(void)nvtxRangePop();
 	(void)nvtxRangePop(); /* one too many */
-	range = nvtxRangeStartA("handed over");
-	if (!pthread_create(&thread, NULL, end_it, &range))
-		(void)pthread_join(thread, NULL);
+	end_elsewhere(nvtxRangeStartA("handed over"));
 	nvtxMarkA("here");
 	nvtxNameOsThreadA(0, "not a thread");
 	wide_calls();

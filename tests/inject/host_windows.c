@@ -22,8 +22,10 @@ static void phase(char letter)
 	(void)cuCtxSynchronize();
 }
 
-/* A capital: a phase; s, e: cudaProfilerStart and -Stop; o, c: the range "outer" begins
- * and ends. Each is answered when it is done. */
+/* A capital: a phase; s, e: cudaProfilerStart and -Stop. A range "outer" begins and ends: o, c
+ * pushed; a, b started; f, g another, ended by another thread; w, v started with wide text;
+ * in a domain of a library, by a registered string: i, j started, p, q pushed. Each is
+ * answered when it is done. */
 int host_windows(void)
 {
 	char byte;
@@ -37,10 +39,8 @@ int host_windows(void)
 			(void)cuProfilerStart();
 		else if (byte == 'e')
 			(void)cuProfilerStop();
-		else if (byte == 'o')
-			range_push("outer");
-		else if (byte == 'c')
-			range_pop();
+		else
+			outer_edge(byte);
 		say("%c", byte);
 	}
 	return 0;

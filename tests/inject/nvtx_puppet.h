@@ -93,8 +93,10 @@ static void puppet_nvtx(void)
 #define PUPPET_TELL(table, index, type, ...) \
 	((void)(puppet_nvtx(), table[index] ? ((type)table[index])(__VA_ARGS__) : (void)0))
 
-#define nvtxMarkA(text)       PUPPET_TELL(puppet_core, 2, void (*)(const char *), text)
-#define nvtxMarkW(text)       PUPPET_TELL(puppet_core, 3, void (*)(const wchar_t *), text)
+#define nvtxMarkA(text) PUPPET_TELL(puppet_core, 2, void (*)(const char *), text)
+#define nvtxMarkW(text) PUPPET_TELL(puppet_core, 3, void (*)(const wchar_t *), text)
+#define nvtxRangeStartEx(event) \
+	PUPPET_CALL(puppet_core, 4, uint64_t (*)(const nvtxEventAttributes_t *), 0, event)
 #define nvtxRangeStartA(text) PUPPET_CALL(puppet_core, 5, uint64_t (*)(const char *), 0, text)
 #define nvtxRangeStartW(text) PUPPET_CALL(puppet_core, 6, uint64_t (*)(const wchar_t *), 0, text)
 #define nvtxRangeEnd(id)      PUPPET_TELL(puppet_core, 7, void (*)(uint64_t), id)
@@ -112,6 +114,11 @@ static void puppet_nvtx(void)
 #define nvtxDomainMarkEx(domain, event)                                                     \
 	PUPPET_TELL(puppet_core2, 1, void (*)(const void *, const nvtxEventAttributes_t *), \
 		    domain, event)
+#define nvtxDomainRangeStartEx(domain, event)                                                      \
+	PUPPET_CALL(puppet_core2, 2, uint64_t (*)(const void *, const nvtxEventAttributes_t *), 0, \
+		    domain, event)
+#define nvtxDomainRangeEnd(domain, id) \
+	PUPPET_TELL(puppet_core2, 3, void (*)(const void *, uint64_t), domain, id)
 #define nvtxDomainRangePushEx(domain, event)                                                  \
 	PUPPET_CALL(puppet_core2, 4, int (*)(const void *, const nvtxEventAttributes_t *), 0, \
 		    domain, event)
