@@ -442,6 +442,54 @@ static void DomainDestroy(const void *domain)
 	(void)domain;
 }
 
+static uint64_t PayloadSchemaRegister(const void *domain, const struct nvtx_schema *schema)
+{
+	return nvtx_schema_register(domain, schema);
+}
+
+static uint64_t PayloadEnumRegister(const void *domain, const struct nvtx_enum *from)
+{
+	(void)domain;
+	return nvtx_enum_register(from);
+}
+
+static void MarkPayload(const void *domain, const struct nvtx_payload *at, size_t count)
+{
+	struct nvtx_message_room room;
+
+	DomainMarkEx(domain, nvtx_message(domain, at, count, &room));
+}
+
+static int RangePushPayload(const void *domain, const struct nvtx_payload *at, size_t count)
+{
+	struct nvtx_message_room room;
+
+	return DomainRangePushEx(domain, nvtx_message(domain, at, count, &room));
+}
+
+/* A name that comes with the end is not taken. */
+static int RangePopPayload(const void *domain, const struct nvtx_payload *at, size_t count)
+{
+	(void)at;
+	(void)count;
+	return DomainRangePop(domain);
+}
+
+static uint64_t RangeStartPayload(const void *domain, const struct nvtx_payload *at, size_t count)
+{
+	struct nvtx_message_room room;
+
+	return DomainRangeStartEx(domain, nvtx_message(domain, at, count, &room));
+}
+
+static void RangeEndPayload(const void *domain, uint64_t id, const struct nvtx_payload *at,
+			    size_t count)
+{
+	(void)at;
+	(void)count;
+	DomainRangeEnd(domain, id);
+}
+
 static void attach_module(const struct nvtx_callbacks *callbacks, uint32_t module)
 {
 	void ***table = NULL;
@@ -472,4 +520,22 @@ void nvtx_attach(nvtx_get_table *get_table)
 	(void)text_z(atomic_load(&inject_state->segment), inject_state->range_domain);
 	attach_module(callbacks, NVTX_MODULE_CORE);
 	attach_module(callbacks, NVTX_MODULE_CORE2);
+}
+
+/* [setup] */
+bool nvtx_attach_extension(const struct nvtx_extension *extension)
+{
+	const struct nvtx_extension_segment *segment;
+
+	if (!extension || extension->size < sizeof(*extension) ||
+	    extension->module != NVTX_MODULE_PAYLOAD || !extension->segment_count ||
+	    !extension->segments || !extension->segments->functions)
+		return false;
+	segment = &extension->segments[0];
+#define X(index, name)                \
+	if ((index) < segment->count) \
+		segment->functions[index] = (intptr_t)name;
+	NVTX_PAYLOAD_LIST(X)
+#undef X
+	return true;
 }

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef const void *nvtx_get_table(uint32_t id);
@@ -72,6 +74,98 @@ struct nvtx_event {
 		const void *other;
 	} message;
 };
+
+/*
+ * The payload extension: the same calls with blobs of data, and the library's own way to
+ * be injected. NCCL ends some of its ranges by it (ncclCommInitRank), and a range whose end nobody
+ * takes lasts as long as the process. What the blobs hold is not recorded but for the
+ * name of an event.
+ */
+enum { NVTX_MODULE_PAYLOAD = 2 };
+
+struct nvtx_extension_segment {
+	size_t id, count;
+	intptr_t *functions; /* for us to write to */
+};
+
+struct nvtx_extension {
+	uint16_t version, size, module, compatible;
+	size_t segment_count;
+	struct nvtx_extension_segment *segments;
+	void *export_function;
+	const void *info;
+};
+
+/* X(index, our function): of NVTX_MODULE_PAYLOAD */
+#define NVTX_PAYLOAD_LIST(X)        \
+	X(0, PayloadSchemaRegister) \
+	X(1, PayloadEnumRegister)   \
+	X(2, MarkPayload)           \
+	X(3, RangePushPayload)      \
+	X(4, RangePopPayload)       \
+	X(5, RangeStartPayload)     \
+	X(6, RangeEndPayload)
+
+struct nvtx_payload {
+	uint64_t schema;
+	size_t bytes; /* SIZE_MAX: as many as the schema says */
+	const void *at;
+};
+
+struct nvtx_schema_entry {
+	uint64_t flags, type;
+	const char *name, *description;
+	uint64_t detail; /* of a string: its length in the blob; 0: it is a pointer */
+	uint64_t offset;
+	const void *semantics, *reserved;
+};
+
+enum {
+	NVTX_ENTRY_MESSAGE = 1 << 10, /* the entry is the event's name */
+	NVTX_ENTRY_PLAIN = 0x1fe,     /* flags that must not be set: pointers, offsets, arrays */
+	NVTX_ENTRY_CSTRING = 75,
+	NVTX_ENTRY_UTF8 = 76,
+	NVTX_ENTRY_HANDLE = 80,
+	NVTX_SCHEMA_ENTRIES = 1 << 4, /* of `fields` */
+	NVTX_SCHEMA_COUNT = 1 << 5,
+	NVTX_SCHEMA_ID = 1 << 8,
+	NVTX_ENUM_ID = 1 << 5,
+};
+
+struct nvtx_schema {
+	uint64_t fields;
+	const char *name;
+	uint64_t type, flags;
+	const struct nvtx_schema_entry *entries;
+	size_t count, bytes, alignment;
+	uint64_t id;
+	void *extension;
+};
+
+struct nvtx_enum {
+	uint64_t fields;
+	const char *name;
+	const void *entries;
+	size_t count, bytes;
+	uint64_t id;
+	void *extension;
+};
+
+/* The event with the name that a payload gives it, valid as long as `room`; NULL: none does.
+ * [hot] */
+struct nvtx_message_room {
+	struct nvtx_event event;
+	char text[256];
+};
+const struct nvtx_event *nvtx_message(const void *domain, const struct nvtx_payload *at,
+				      size_t count, struct nvtx_message_room *room);
+
+/* The schema's id: its own, or one that is free. */
+uint64_t nvtx_schema_register(const void *domain, const struct nvtx_schema *schema);
+uint64_t nvtx_enum_register(const struct nvtx_enum *from);
+
+/* Make the calls of an extension ours; false: it is not one that is known. [setup] */
+bool nvtx_attach_extension(const struct nvtx_extension *extension);
 
 /* Make the calls of the NVTX library behind `get_table` ours. [setup] */
 void nvtx_attach(nvtx_get_table *get_table);

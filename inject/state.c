@@ -3,7 +3,8 @@
  *
  * InitializeInjection is called by the driver inside cuInit,
  * InitializeInjectionNvtx2 by the first NVTX call; whichever comes first
- * claims a segment. Both always report success.
+ * claims a segment. Both always report success. InitializeInjectionNvtxExtension is
+ * called by the first call with a payload, after InitializeInjectionNvtx2.
  */
 #include "inject/inject.h"
 
@@ -21,6 +22,7 @@
 
 EXPORT int InitializeInjection(void);
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
+EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension);
 
 static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -160,4 +162,19 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 	pthread_mutex_unlock(&setup_lock);
 	errno = saved_errno;
 	return 1;
+}
+
+/* [setup] By the first call of an extension in each library that has NVTX in it. 0: its
+ * calls do nothing. */
+int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension)
+{
+	int saved_errno = errno, known = 0;
+
+	if (!set_up_alone())
+		return 0;
+	if (set_up() && (inject_state->trace >> TRACE_NVTX & 1 || inject_state->range[0]))
+		known = nvtx_attach_extension(extension);
+	pthread_mutex_unlock(&setup_lock);
+	errno = saved_errno;
+	return known;
 }

@@ -305,7 +305,12 @@ def nvtx():
         names = sorted(row["name"] for row in at.rows("select name from range"))
         expect(names == sorted(["outer", "inner", "library: registered", "library: wide \u4e2d \u00e9"[9:],
                                 "handed over", "never popped", "around", "wide push", "wide start", "batch",
-                                "sorted: batch"]), "ranges: %s" % names)
+                                "sorted: batch", "blobs: popped with a payload", "blobs: named by a pointer",
+                                "blobs: (no message)", "blobs: in the blob"]), "ranges: %s" % names)
+        blobs = at.rows("select a.end_ns <= b.start_ns n, (select count(*) from mark where name='blobs: by a handle') m "
+                        "from range a, range b where a.name='blobs: popped with a payload' and "
+                        "b.name='blobs: named by a pointer'")
+        expect(blobs == [{"n": 1, "m": 1}], "popped with a payload: %s" % blobs)
         inner = at.rows("select i.start_ns > o.start_ns and i.end_ns < o.end_ns n from range i, range o "
                         "where i.name='inner' and o.name='outer'")
         expect(inner[0]["n"] == 1, "nesting")

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#if __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
 #else
 #include "inject/nvtx_puppet.h"
 #endif
@@ -138,6 +138,70 @@ static void categories(void)
 	nvtxDomainMarkEx(domain, &attributes);
 }
 
+/* As NCCL: a range is pushed as ever and popped with a payload. Then names in payloads. */
+static void payloads(void)
+{
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("blobs");
+	struct {
+		uint64_t bytes;
+		const char *name;
+	} blob = { 4096, "named by a pointer" };
+	struct {
+		char name[16];
+		nvtxStringHandle_t handle;
+	} other = { "in the blob", nvtxDomainRegisterStringA(domain, "by a handle") };
+	const nvtxPayloadSchemaEntry_t pointer[] = {
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64, .name = "size" },
+		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
+		  .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
+		  .offset = sizeof(uint64_t) },
+	};
+	const nvtxPayloadSchemaEntry_t embedded = {
+		.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
+		.type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8,
+		.arrayOrUnionDetail = sizeof(other.name),
+	};
+	const nvtxPayloadSchemaEntry_t handle = {
+		.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
+		.type = NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE,
+	};
+	nvtxPayloadSchemaAttr_t schema = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID,
+		.entries = pointer,
+		.numEntries = 2,
+		.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 7,
+	};
+	nvtxPayloadData_t data = { 0, sizeof(blob), &blob };
+	nvtxEventAttributes_t attributes = { 0 };
+	nvtxRangeId_t range;
+
+	attributes.version = NVTX_VERSION;
+	attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+	attributes.message.ascii = "popped with a payload";
+	(void)nvtxDomainRangePushEx(domain, &attributes);
+	data.schemaId = nvtxPayloadSchemaRegister(domain, &schema);
+	(void)nvtxRangePopPayload(domain, &data, 1);
+	(void)nvtxRangePushPayload(domain, &data, 1);
+	(void)nvtxRangePopPayload(domain, &data, 1);
+	data.size = sizeof(blob.bytes); /* too short for its name */
+	(void)nvtxRangePushPayload(domain, &data, 1);
+	(void)nvtxRangePopPayload(domain, &data, 1);
+	schema.fieldMask &= ~(uint64_t)NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+	schema.entries = &embedded;
+	schema.numEntries = 1;
+	data = (nvtxPayloadData_t){ nvtxPayloadSchemaRegister(domain, &schema), sizeof(other),
+				    &other };
+	range = nvtxRangeStartPayload(domain, &data, 1);
+	nvtxRangeEndPayload(domain, range, &data, 1);
+	schema.entries = &handle;
+	data = (nvtxPayloadData_t){ nvtxPayloadSchemaRegister(domain, &schema),
+				    sizeof(other.handle), &other.handle };
+	nvtxMarkPayload(domain, &data, 1);
+}
+
 /* One of each. */
 int host_nvtx(void)
 {
@@ -164,6 +228,7 @@ int host_nvtx(void)
 	nvtxNameOsThreadA(0, "not a thread");
 	wide_calls();
 	categories();
+	payloads();
 	(void)nvtxRangePushA("never popped");
 	say("launches 0\n");
 	return 0;

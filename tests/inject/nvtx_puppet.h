@@ -136,3 +136,99 @@ static void puppet_nvtx(void)
 	PUPPET_CALL(puppet_core2, 12, const void *(*)(const char *), NULL, name)
 #define nvtxDomainCreateW(name) \
 	PUPPET_CALL(puppet_core2, 13, const void *(*)(const wchar_t *), NULL, name)
+
+/* The payload extension, whose functions are loaded by its own first call. */
+typedef const void *nvtxStringHandle_t;
+
+typedef struct {
+	uint64_t schemaId;
+	size_t size;
+	const void *payload;
+} nvtxPayloadData_t;
+
+typedef struct {
+	uint64_t flags, type;
+	const char *name, *description;
+	uint64_t arrayOrUnionDetail, offset;
+	const void *semantics, *reserved;
+} nvtxPayloadSchemaEntry_t;
+
+typedef struct {
+	uint64_t fieldMask;
+	const char *name;
+	uint64_t type, flags;
+	const nvtxPayloadSchemaEntry_t *entries;
+	size_t numEntries, payloadStaticSize, packAlign;
+	uint64_t schemaId;
+	void *extension;
+} nvtxPayloadSchemaAttr_t;
+
+enum {
+	NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE = 1 << 10,
+	NVTX_PAYLOAD_ENTRY_TYPE_UINT64 = 18,
+	NVTX_PAYLOAD_ENTRY_TYPE_CSTRING = 75,
+	NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8 = 76,
+	NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE = 80,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES = 1 << 4,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES = 1 << 5,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID = 1 << 8,
+	NVTX_PAYLOAD_SCHEMA_ID_STATIC_START = 1 << 24,
+	PUPPET_EXTENSION = 63,
+};
+
+static intptr_t puppet_extension[PUPPET_EXTENSION];
+
+static void puppet_extend(void)
+{
+	static int tried;
+	struct {
+		size_t id, count;
+		intptr_t *functions;
+	} segment = { 0, PUPPET_EXTENSION, puppet_extension };
+	struct {
+		uint16_t version, size, module, compatible;
+		size_t count;
+		void *segments, *export;
+		const void *info;
+	} extension = { NVTX_VERSION, sizeof(extension), 2, 0x0104, 1, &segment, NULL, NULL };
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *library;
+	int (*start)(void *) = NULL;
+
+	if (tried++ || !path)
+		return;
+	puppet_nvtx();
+	library = dlopen(path, RTLD_LAZY);
+	if (library)
+		*(void **)(void *)&start = dlsym(library, "InitializeInjectionNvtxExtension");
+	if (start)
+		(void)start(&extension);
+}
+
+#define PUPPET_EXTENDED(index, type, none, ...) \
+	(puppet_extend(),                       \
+	 puppet_extension[index] ? ((type)puppet_extension[index])(__VA_ARGS__) : (none))
+
+#define PUPPET_EXTENDED_TELL(index, type, ...) \
+	((void)(puppet_extend(),               \
+		puppet_extension[index] ? ((type)puppet_extension[index])(__VA_ARGS__) : (void)0))
+
+#define nvtxPayloadSchemaRegister(domain, schema)                                                  \
+	PUPPET_EXTENDED(0, uint64_t (*)(const void *, const nvtxPayloadSchemaAttr_t *), 0, domain, \
+			schema)
+#define nvtxMarkPayload(domain, data, count)                                                       \
+	PUPPET_EXTENDED_TELL(2, void (*)(const void *, const nvtxPayloadData_t *, size_t), domain, \
+			     data, count)
+#define nvtxRangePushPayload(domain, data, count)                                               \
+	PUPPET_EXTENDED(3, int (*)(const void *, const nvtxPayloadData_t *, size_t), 0, domain, \
+			data, count)
+#define nvtxRangePopPayload(domain, data, count)                                                \
+	PUPPET_EXTENDED(4, int (*)(const void *, const nvtxPayloadData_t *, size_t), 0, domain, \
+			data, count)
+#define nvtxRangeStartPayload(domain, data, count)                                           \
+	PUPPET_EXTENDED(5, uint64_t (*)(const void *, const nvtxPayloadData_t *, size_t), 0, \
+			domain, data, count)
+#define nvtxRangeEndPayload(domain, id, data, count)                                              \
+	PUPPET_EXTENDED_TELL(6,                                                                   \
+			     void (*)(const void *, uint64_t, const nvtxPayloadData_t *, size_t), \
+			     domain, id, data, count)

@@ -263,6 +263,45 @@ NVTX(message, message);
 SAME_SIZE(struct nvtx_callbacks, NvtxExportTableCallbacks);
 SAME_FIELD(struct nvtx_callbacks, function_table, NvtxExportTableCallbacks, GetModuleFunctionTable);
 
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+
+SAME_SIZE(struct nvtx_extension, nvtxExtModuleInfo_t);
+SAME_FIELD(struct nvtx_extension, module, nvtxExtModuleInfo_t, moduleId);
+SAME_FIELD(struct nvtx_extension, segments, nvtxExtModuleInfo_t, segments);
+SAME_SIZE(struct nvtx_extension_segment, nvtxExtModuleSegment_t);
+SAME_FIELD(struct nvtx_extension_segment, functions, nvtxExtModuleSegment_t, functionSlots);
+SAME_SIZE(struct nvtx_payload, nvtxPayloadData_t);
+SAME_FIELD(struct nvtx_payload, bytes, nvtxPayloadData_t, size);
+SAME_FIELD(struct nvtx_payload, at, nvtxPayloadData_t, payload);
+SAME_SIZE(struct nvtx_schema_entry, nvtxPayloadSchemaEntry_t);
+SAME_FIELD(struct nvtx_schema_entry, type, nvtxPayloadSchemaEntry_t, type);
+SAME_FIELD(struct nvtx_schema_entry, detail, nvtxPayloadSchemaEntry_t, arrayOrUnionDetail);
+SAME_FIELD(struct nvtx_schema_entry, offset, nvtxPayloadSchemaEntry_t, offset);
+SAME_SIZE(struct nvtx_schema, nvtxPayloadSchemaAttr_t);
+SAME_FIELD(struct nvtx_schema, entries, nvtxPayloadSchemaAttr_t, entries);
+SAME_FIELD(struct nvtx_schema, count, nvtxPayloadSchemaAttr_t, numEntries);
+SAME_FIELD(struct nvtx_schema, id, nvtxPayloadSchemaAttr_t, schemaId);
+SAME_SIZE(struct nvtx_enum, nvtxPayloadEnumAttr_t);
+SAME_FIELD(struct nvtx_enum, id, nvtxPayloadEnumAttr_t, schemaId);
+
+#define EXTENSION_SLOT(index, name) cr_assert_eq(index, NVTX3EXT_CBID_nvtx##name);
+
+Test(nvtx_abi, numbers_of_the_payload_extension_are_those_of_the_real_header)
+{
+	cr_assert_eq(NVTX_MODULE_PAYLOAD, NVTX_EXT_PAYLOAD_MODULEID);
+	cr_assert_eq(NVTX_ENTRY_MESSAGE, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE);
+	cr_assert_eq(NVTX_ENTRY_CSTRING, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING);
+	cr_assert_eq(NVTX_ENTRY_UTF8, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8);
+	cr_assert_eq(NVTX_ENTRY_HANDLE, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE);
+	cr_assert_eq(NVTX_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES);
+	cr_assert_eq(NVTX_SCHEMA_COUNT, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES);
+	cr_assert_eq(NVTX_SCHEMA_ID, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID);
+	cr_assert_eq(NVTX_ENUM_ID, NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID);
+	NVTX_PAYLOAD_LIST(EXTENSION_SLOT)
+}
+#endif
+
 Test(nvtx_abi, numbers_are_those_of_the_real_header)
 {
 	cr_assert_eq(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS);
