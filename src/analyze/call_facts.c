@@ -116,6 +116,7 @@ static void launches_out(struct launch_sum *sums, struct facts *facts)
 struct waits {
 	struct device_fact *fact; /* NULL: none are looked for */
 	int64_t from, to;
+	const struct pauses *pauses;
 	VEC(struct interval) at;
 };
 
@@ -130,6 +131,7 @@ static struct waits waits_of(const struct timeline *timeline, struct facts *fact
 	if (!device->count || facts->devices.at[timeline->only_device].span_ns <= 0)
 		return waits;
 	waits.fact = &facts->devices.at[timeline->only_device];
+	waits.pauses = &device->pauses;
 	waits.from = op_start(&timeline->ops, device_op(device, 0));
 	waits.to = waits.from + waits.fact->span_ns + waits.fact->paused_ns;
 	return waits;
@@ -145,9 +147,16 @@ static void waits_add(struct waits *waits, int64_t start, int64_t end)
 /* As one, however many threads waited. */
 static void waits_out(struct waits *waits)
 {
-	if (waits->fact)
-		waits->fact->host_wait_ns = interval_length(
-			waits->at.at, interval_union(waits->at.at, waits->at.count));
+	if (waits->fact) {
+		size_t count = interval_union(waits->at.at, waits->at.count);
+		int64_t ns = interval_length(waits->at.at, count);
+
+		/* One may reach out of the window that it began in. */
+		for (size_t i = 0; i < count; i++)
+			ns -= pauses_within(waits->pauses, waits->at.at[i].start,
+					    waits->at.at[i].end);
+		waits->fact->host_wait_ns = ns;
+	}
 	VEC_DONE(&waits->at);
 }
 

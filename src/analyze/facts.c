@@ -168,6 +168,7 @@ static void device_done(struct device_fact *fact)
 		VEC_DONE(&fact->idle[i].board);
 		VEC_DONE(&fact->steady.idle[i].board);
 	}
+	VEC_DONE(&fact->pauses);
 	VEC_DONE(&fact->episodes);
 	VEC_DONE(&fact->held);
 }

@@ -16,6 +16,7 @@
 #include "analyze/fault_facts.h"
 #include "analyze/page_faults.h"
 #include "base/err.h"
+#include "base/interval.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/vec.h"
@@ -199,7 +200,7 @@ struct system_facts {
 			    interval, character and growth are of it; a metric that it
 			    lacks comes from the file that has most of it */
 	int64_t samples;
-	int64_t samples_outside;   /* more of a run, before and after its recording: left out */
+	int64_t samples_outside;   /* more of a run, while nothing was recorded: left out */
 	int64_t first_ns, last_ns; /* session or source time, see has_clock */
 	bool has_clock;            /* the files had time stamps */
 	int64_t interval_ns;       /* FACT_UNKNOWN */
@@ -283,6 +284,7 @@ struct device_fact {
 	int64_t window_ns, before_ns, after_ns;
 	int64_t paused_ns; /* between first and last op, with nothing busy: recording was off */
 	int64_t span_ns;   /* from first to last op, without paused_ns */
+	VEC(struct interval) pauses; /* all that there are, in order */
 	int64_t busy_ns, working_ns, idle_ns;
 	int64_t waiting_ns;               /* FACT_UNKNOWN: ranks were not compared */
 	int64_t kernel_ns, kernel_sum_ns; /* union, sum */

@@ -45,6 +45,7 @@ struct sweep {
 	uint32_t *op_slot, *range_slot; /* index + 1 by name */
 	VEC(struct op_sum) ops, ranges;
 	struct phase_sum phases[PHASE_COUNT];
+	const struct pauses *pauses; /* of the lane's source */
 };
 
 static struct op_sum *sum_for(struct sweep *sweep, bool op, uint32_t name)
@@ -110,13 +111,28 @@ static void pop_until(struct sweep *sweep, int64_t time_ns)
 		pop_level(sweep);
 }
 
+/* A range that reaches into a window of the recording is known as a whole; what the device did
+ * meanwhile is known of the windows alone. */
+static void wall_add(const struct sweep *sweep, struct phase_sum *sum, int64_t from, int64_t to)
+{
+	while (from < to) {
+		int64_t until = to;
+
+		if (!sweep->pauses->count || !pauses_at(sweep->pauses, from, &until)) {
+			until = until < to ? until : to;
+			*VEC_ADD(&sum->wall) = (struct interval){ from, until };
+		}
+		from = until;
+	}
+}
+
 /* A phase begins where something of another phase is round it. */
 static void phase_begins(struct sweep *sweep, const struct tl_frame *frame, enum phase phase)
 {
 	struct phase_sum *sum = &sweep->phases[phase];
 	int64_t ns = frame->end - frame->start;
 
-	*VEC_ADD(&sum->wall) = (struct interval){ frame->start, frame->end };
+	wall_add(sweep, sum, frame->start, frame->end);
 	sum->count++;
 	sum->by_annotation |= (frame->flags & FRAME_ANNOTATED) != 0;
 	if (ns > sum->longest_ns) {
@@ -214,8 +230,9 @@ static void sweep_lane(struct sweep *sweep, const struct tl_lane *lane)
 {
 	const struct tl_calls *calls = &sweep->timeline->calls;
 	size_t frame = 0;
-	uint32_t call = 0;
+	uint32_t call = 0, source = sweep->timeline->session->lanes.at[lane->lane].source;
 
+	sweep->pauses = &sweep->timeline->pauses[source];
 	while (frame < lane->frame_count || call < lane->call_count) {
 		uint32_t index = lane->first_call + call;
 

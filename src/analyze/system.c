@@ -270,7 +270,7 @@ static void device_facts(const struct system *system, const struct session *sess
 	fact->has_system = true;
 	ret->source = series->source;
 	ret->samples = (int64_t)series->count;
-	ret->samples_outside = (int64_t)(series->before + series->after);
+	ret->samples_outside = (int64_t)series->left_out;
 	clock_facts(session, series, ret);
 	for (int m = 0; m < METRIC_COUNT; m++)
 		ret->metric[m] = stats_in(best_for(system, series, (enum metric)m), (enum metric)m);
@@ -322,23 +322,27 @@ static void process_facts(const struct system *system, struct facts *facts)
 }
 
 /* What `sonde run` sampled while nothing was recorded (set-up before a capture
- * range, the end of the program) says nothing of what the report speaks of. A
- * sample stands for the interval that begins with it. */
+ * range, between two, the end of the program) says nothing of what the report speaks of. */
 static void cut_to_window(const struct facts *facts, struct series *series)
 {
 	const struct session *session = facts->session;
 	const struct device_fact *device;
+	struct recorded recorded;
 	int64_t interval_ns;
 
 	if (series->device >= facts->devices.count || series->source >= session->sources.count ||
 	    strcmp(session_text(session, session->sources.at[series->source].reader), "nvml") != 0)
 		return;
 	device = &facts->devices.at[series->device];
-	interval_ns = session->sources.at[series->source].interval_ns;
+	interval_ns = within_limits(session->sources.at[series->source].interval_ns);
+	recorded = (struct recorded){
+		.from_ns = within_limits(device->window_start_ns),
+		.to_ns = within_limits(device->window_start_ns) + within_limits(device->window_ns),
+		.pauses = device->pauses.at,
+		.pause_count = device->pauses.count,
+	};
 	if (device->has_timeline)
-		series_cut(
-			series, within_limits(device->window_start_ns) - within_limits(interval_ns),
-			within_limits(device->window_start_ns) + within_limits(device->window_ns));
+		series_cut(series, interval_ns, &recorded);
 }
 
 int analyze_system(struct store *store, struct facts *facts, struct err *err)

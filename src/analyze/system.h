@@ -11,7 +11,8 @@
 struct series {
 	uint32_t lane, device, source, process;
 	size_t count, room;
-	size_t before, after;      /* samples that series_cut took away */
+	size_t left_out;           /* samples that series_cut took away */
+	size_t *number;            /* of each sample among all; NULL: none was taken away */
 	int64_t *time_ns;          /* ascending */
 	double *col[METRIC_COUNT]; /* NULL: never measured */
 };
@@ -21,14 +22,32 @@ static inline double series_at(const struct series *series, enum metric metric, 
 	return series->col[metric] ? series->col[metric][i] : __builtin_nan("");
 }
 
+static inline size_t series_number(const struct series *series, size_t i)
+{
+	return series->number ? series->number[i] : i;
+}
+
+/* Samples between the two were taken away: nothing is told of that time. */
+static inline bool series_broken(const struct series *series, size_t first, size_t last)
+{
+	return series_number(series, last) - series_number(series, first) != last - first;
+}
+
 void series_add(struct series *series, const struct sample *sample, int64_t time_ns);
 void series_sort(struct series *series);
 void series_done(struct series *series);
 /* The links' peaks into the copies; after the devices' samples. */
 void link_facts(struct facts *facts);
-/* Keep what lies in [from_ns, to_ns], if anything does; after series_sort. What is
- * asked for seldom (a limit, a link's width) has its last value from before. */
-void series_cut(struct series *series, int64_t from_ns, int64_t to_ns);
+/* Keep samples of which a part of the interval that begins with them lies in the recording
+ * and in no pause, if any does; after series_sort. Pauses of up to GAP_INTERVALS are no break:
+ * what is sampled in them goes on. What is asked for seldom (a limit, a link's width)
+ * keeps its last value from outside. */
+struct recorded {
+	int64_t from_ns, to_ns;
+	const struct interval *pauses;
+	size_t pause_count;
+};
+void series_cut(struct series *series, int64_t interval_ns, const struct recorded *recorded);
 
 /* Of the numbers among `values`, which it sorts. count 0: there are none. */
 void stats_of(double *values, size_t count, struct metric_stats *ret);

@@ -86,7 +86,7 @@ static double counter_share(const struct series *series, enum metric metric, siz
 	now = series->col[metric][to];
 	span_us = ((double)series->time_ns[to] - (double)series->time_ns[from]) / 1e3;
 	/* A counter that fell was reset with the driver. */
-	if (!(now > before) || span_us <= 0)
+	if (!(now > before) || span_us <= 0 || series_broken(series, from, to))
 		return 0;
 	return (now - before) / span_us;
 }
@@ -197,8 +197,8 @@ static void episode_add(const struct judge *judge, enum why why, size_t first, s
 		.source = series->source,
 		.start_ns = series->time_ns[first],
 		.end_ns = series->time_ns[last],
-		.first_sample = (int64_t)(series->before + first),
-		.last_sample = (int64_t)(series->before + last),
+		.first_sample = (int64_t)series_number(series, first),
+		.last_sample = (int64_t)series_number(series, last),
 		.mhz_in = median_in(series, METRIC_sm_mhz, first, last),
 		.mhz_before = judge->reference_mhz,
 		.power_w = median_in(series, METRIC_power_w, first, last),
@@ -271,8 +271,9 @@ void system_episodes(const struct series *series, const struct board_limits *lim
 	for (size_t i = 0; i < series->count; i++) {
 		enum why why = why_at(&judge, i);
 
-		if (open != WHY_NONE && why != open &&
-		    (why != WHY_NONE || i - last > BRIDGE_SAMPLES)) {
+		if (open != WHY_NONE &&
+		    (series_broken(series, last, i) ||
+		     (why != open && (why != WHY_NONE || i - last > BRIDGE_SAMPLES)))) {
 			episode_add(&judge, open, first, last, interval_ns, fact);
 			open = WHY_NONE;
 		}

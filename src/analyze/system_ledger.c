@@ -167,7 +167,8 @@ void system_ledger(const struct series *series, double reference_mhz, int64_t in
 	for (size_t i = 0; i < series->count; i++) {
 		struct stretch stretch;
 
-		if (i && interval_of(series, i) > 0) {
+		begun &= !i || !series_broken(series, i - 1, i);
+		if (i && interval_of(series, i) > 0 && !series_broken(series, i - 1, i)) {
 			stretch = stretch_of(series, reference_mhz, interval_ns, i - 1, i);
 			if (add_stretch(series, &stretch, false, ledger))
 				observed_ns += stretch.span_ns;

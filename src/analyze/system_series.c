@@ -82,45 +82,74 @@ void series_sort(struct series *series)
 	}
 }
 
-/* The last number before place `at`, where the column has none in [at, end). */
-static void carry(double *column, size_t at, size_t end)
+/* Where the column has no number in what is kept: its last one from before, else from a time in
+ * between. */
+static void carry(double *column, const bool *keep, size_t count)
 {
-	for (size_t i = at; i < end; i++)
-		if (!isnan(column[i]))
+	double last = NAN;
+
+	for (size_t i = 0; i < count; i++)
+		if (keep[i] && !isnan(column[i]))
 			return;
-	for (size_t i = at; i > 0; i--) {
-		if (isnan(column[i - 1]))
-			continue;
-		column[at] = column[i - 1];
-		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!isnan(column[i]))
+			last = column[i];
+		if (keep[i] && !isnan(last)) {
+			column[i] = last;
+			return;
+		}
 	}
 }
 
-void series_cut(struct series *series, int64_t from_ns, int64_t to_ns)
+static size_t which_to_keep(const struct series *series, int64_t interval_ns,
+			    const struct recorded *recorded, bool *keep)
 {
-	size_t at = 0, end = series->count;
+	size_t kept = 0, next = 0;
 
-	while (at < end && series->time_ns[at] < from_ns)
-		at++;
-	while (end > at && series->time_ns[end - 1] > to_ns)
-		end--;
-	if (at == end)
-		return;
-	for (int m = 0; m < METRIC_COUNT; m++) {
-		if (!series->col[m])
-			continue;
-		carry(series->col[m], at, end);
-		memmove(series->col[m], series->col[m] + at, (end - at) * sizeof(double));
+	for (size_t i = 0; i < series->count; i++) {
+		int64_t from_ns = series->time_ns[i], to_ns = from_ns + interval_ns;
+		const struct interval *pause;
+
+		while (next < recorded->pause_count && recorded->pauses[next].end < to_ns)
+			next++;
+		pause = next < recorded->pause_count ? &recorded->pauses[next] : NULL;
+		keep[i] = to_ns >= recorded->from_ns && from_ns <= recorded->to_ns;
+		if (pause && pause->start <= from_ns &&
+		    pause->end - pause->start > GAP_INTERVALS * interval_ns)
+			keep[i] = false;
+		kept += keep[i];
 	}
-	memmove(series->time_ns, series->time_ns + at, (end - at) * sizeof(*series->time_ns));
-	series->before = at;
-	series->after = series->count - end;
-	series->count = end - at;
+	return kept;
+}
+
+void series_cut(struct series *series, int64_t interval_ns, const struct recorded *recorded)
+{
+	OWN(own_freep) bool *keep = mem_zero(series->count + 1);
+	size_t kept = which_to_keep(series, interval_ns, recorded, keep), at = 0;
+
+	if (!kept || kept == series->count)
+		return;
+	series->number = mem_alloc(kept * sizeof(*series->number));
+	for (int m = 0; m < METRIC_COUNT; m++)
+		if (series->col[m])
+			carry(series->col[m], keep, series->count);
+	for (size_t i = 0; i < series->count; i++) {
+		if (!keep[i])
+			continue;
+		for (int m = 0; m < METRIC_COUNT; m++)
+			if (series->col[m])
+				series->col[m][at] = series->col[m][i];
+		series->time_ns[at] = series->time_ns[i];
+		series->number[at++] = i;
+	}
+	series->left_out = series->count - kept;
+	series->count = kept;
 }
 
 void series_done(struct series *series)
 {
 	free(series->time_ns);
+	free(series->number);
 	for (int m = 0; m < METRIC_COUNT; m++)
 		free(series->col[m]);
 	memset(series, 0, sizeof(*series));

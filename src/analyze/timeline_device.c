@@ -386,6 +386,8 @@ static void device_time(struct timeline *timeline, struct facts *facts, uint32_t
 	while (pass.depth.launch != TL_NONE)
 		depth_next(&pass.depth);
 	device_window(timeline, index, fact, op_start(ops, device_op(device, 0)), last);
+	for (size_t i = 0; i < device->pauses.count; i++)
+		*VEC_ADD(&fact->pauses) = device->pauses.at[i];
 	pass_finish(&pass, device);
 	kernels_finish(&pass, facts);
 	copy_facts(timeline, index, facts);

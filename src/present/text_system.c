@@ -185,11 +185,12 @@ void text_system(struct page *page, const struct facts *facts)
 			     aside);
 		print_metrics(page, &device->system);
 		if (device->system.samples_outside)
-			page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
-				  page_printf(page,
-					      _("%s more, before and after what was recorded, are "
-						"left out."),
-					      units_count(&count, device->system.samples_outside)));
+			page_wrap(
+				page, INK_PLAIN, "", 2, INK_DIM,
+				page_printf(page,
+					    _("%s more, of times that were not recorded, are left "
+					      "out."),
+					    units_count(&count, device->system.samples_outside)));
 		print_character(page, &device->system);
 		text_ledger(page, &device->system.ledger);
 		print_episodes(page, device);

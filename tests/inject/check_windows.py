@@ -4,13 +4,14 @@ nothing that it does outside of them.
 
     check_windows.py SONDE HOST_DIR [CASE...]   as check.py
 """
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 
-from check import LIMIT_S, Failure, Place, expect, host, main
+from check import LIMIT_S, SONDE, Failure, Place, expect, host, main
 
 # A window's end that goes by time, and how long after it sonde and the program surely know.
 EDGE_S, KNOWN_S = 2, 2
@@ -163,6 +164,31 @@ def nvtx_ranges(name, steps, inside, *trace, whole=INSIDE, **ranges):
     return check
 
 
+def threads_between():
+    """The host waits for a second between two ranges; that is nobody's idle time."""
+    at = Place()
+    try:
+        told = Told(at, "-c", "nvtx:outer")
+        told.do("oAc")
+        apart = time.monotonic_ns()
+        time.sleep(1)
+        apart = time.monotonic_ns() - apart
+        told.do("oBc")
+        told.end()
+        expect_seen(at, A=INSIDE, B=INSIDE)
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        device = report["devices"][0]
+        expect(device["paused_ns"] >= apart, "paused for %d ns, not %d" % (device["paused_ns"], apart))
+        known = sum(device[part + "_ns"] for part in ("before", "span", "paused", "after"))
+        expect(known == device["window_ns"], "%d ns of %d" % (known, device["window_ns"]))
+        expect(device["busy_ns"] + sum(idle["ns"] for idle in device["idle"]) == device["span_ns"], "idle time")
+        for idle in device["idle"]:
+            told_ns = idle.get("thread_ns", 0)
+            expect(told_ns <= idle["ns"], "%d ns of a thread's states in %d" % (told_ns, idle["ns"]))
+    finally:
+        at.close()
+
+
 def interrupt():
     """The first one ends the recording for good, in a delay as well."""
     for options, before in ((("-c", "cudaProfilerApi"), INSIDE), (("--delay", str(EDGE_S)), OUTSIDE)):
@@ -210,6 +236,7 @@ CASES = {
     "nvtx_other_domain": nvtx_ranges("outer@lib", "AiBjCpDqEaFb", "", outer=0, library_outer=0),
     # Levels are each domain's own: a pop of another does not end the range.
     "nvtx_crossed": nvtx_ranges("outer@library", "ApBoCqDcE", "BC", outer=1, library_outer=1),
+    "threads_between": threads_between,
     "interrupt": interrupt,
     "whole_in_delay": whole_in_delay,
 }

@@ -117,3 +117,47 @@ Test(pauses, steps_of_which_half_is_missing_are_none)
 	cr_assert_eq(steps->step.at[8].idle_ns, (9990 - 5940 - 2000) * 1000);
 	trace_done(&trace);
 }
+
+static int64_t phase_ns(const struct facts *facts, enum phase phase)
+{
+	for (size_t i = 0; i < facts->phases.count; i++)
+		if (facts->phases.at[i].phase == phase)
+			return facts->phases.at[i].wall_ns;
+	return 0;
+}
+
+/* Two windows of 1 ms, 98 ms apart. Threads are watched, and ranges known, all along. */
+Test(pauses, threads_and_ranges_count_in_the_windows_alone)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+	const struct idle_fact *idle;
+
+	trace_launch(&trace, 1, 0, 10, 400);
+	trace_range(&trace, 1, RANGE_USER, "data loading", 500, 99500);
+	trace_call(&trace, 1, "cudaStreamSynchronize", 600, 50000);
+	off(&trace, 1000, 99000);
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "running", 0, 700);
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "waiting: futex", 700, 98000);
+	trace_range(&trace, 1, RANGE_STATE_EXACT, "running", 98000, 100000);
+	for (int64_t at = 1500; at < 98000; at += 1000)
+		trace_range(&trace, 1, RANGE_PYTHON_STACK, "sleep loop.py:7", at, at);
+	trace_launch(&trace, 1, 99600, 99610, 100000);
+	device = trace_analyze(&trace);
+	cr_assert_eq(device->paused_ns, 98000 * 1000);
+	cr_assert_eq(device->idle_ns, (600 + 610) * 1000);
+	cr_assert_eq(device->host_wait_ns, 400 * 1000);
+	cr_assert_eq(phase_ns(trace.facts, PHASE_LOADER), (500 + 500) * 1000);
+	for (int i = 0; i < IDLE_COUNT; i++) {
+		idle = &device->idle[i];
+		cr_assert_leq(idle->thread_ns, idle->ns);
+		cr_assert_eq(idle->python, 0);
+	}
+	idle = &device->idle[IDLE_HOST_LATE];
+	cr_assert_eq(idle->ns, (200 + 600) * 1000);
+	cr_assert_str_eq(idle->thread_state, "running");
+	idle = &device->idle[IDLE_SYNC_BLOCKED];
+	cr_assert_eq(idle->ns, 400 * 1000);
+	cr_assert_eq(idle->thread_ns, 400 * 1000);
+	trace_done(&trace);
+}
