@@ -87,11 +87,12 @@ static const char *tail(const char *text, int width)
 	return text;
 }
 
-const char *page_shorten(struct page *page, const char *text, int width)
+/* With a third of what is left, or what `end` says, for its end; 0: none. */
+static const char *shorten(struct page *page, const char *text, int width, int end)
 {
 	const char *dots = page->utf8 ? "\xe2\x80\xa6" : "..";
 	int room = width - present_width(dots);
-	int back = room / 3;
+	int back = end ? room / end : 0;
 
 	text = page_clean(page, text);
 	if (present_width(text) <= width || room < 2)
@@ -100,19 +101,31 @@ const char *page_shorten(struct page *page, const char *text, int width)
 			   tail(text, back));
 }
 
+const char *page_shorten(struct page *page, const char *text, int width)
+{
+	return shorten(page, text, width, 3);
+}
+
 const char *page_name(struct page *page, const char *name, int width)
 {
+	bool is_stack = strstr(name, " < ");
 	struct buf text = { 0 };
 	const char *kept, *cut;
 
-	short_name(name, &text);
+	short_stack(name, &text);
 	kept = page_clean(page, page_printf(page, "%s", text.at ? text.at : ""));
 	buf_done(&text);
 	/* The namespaces in front tell least: they go first. */
 	while (present_width(kept) > width && (cut = strstr(kept, "::")) && cut[2] &&
 	       !strchr(kept, ' '))
 		kept = cut + 2;
-	return page_shorten(page, kept, width);
+	if (!is_stack)
+		return page_shorten(page, kept, width);
+	/* Of a call stack the library goes, then the outer functions. */
+	cut = strstr(kept, " (");
+	if (cut && present_width(kept) > width)
+		kept = page_printf(page, "%.*s", (int)(cut - kept), kept);
+	return shorten(page, kept, width, 0);
 }
 
 void page_blank(struct page *page)

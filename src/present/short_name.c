@@ -26,10 +26,12 @@ static bool is_signature(const char *name)
 {
 	const char *bracket = strpbrk(name, "<(");
 
-	if (!bracket || bracket == name)
+	if (!bracket)
 		return false;
 	if (!strncmp(bracket, "(anonymous namespace)::", 23))
 		return true;
+	if (bracket == name || (*bracket == '(' && bracket[-1] == ' ')) /* "main (pipeline)" */
+		return false;
 	/* "torch/nn/modules.py(12): forward", "enumerate(DataLoader)#_next" */
 	bracket = past_bracket(bracket);
 	return !*bracket || *bracket == '(' || !strncmp(bracket, "::", 2) ||
@@ -72,4 +74,61 @@ void short_name(const char *name, struct buf *out)
 		buf_char(out, '?');
 	else
 		out->at[out->len] = 0;
+}
+
+static const char STACK_STEP[] = " < ";
+
+/* "libcublas.so.13+0x5c385b" */
+static bool is_nameless(const char *frame)
+{
+	const char *library = strstr(frame, ".so"), *offset = strstr(frame, "+0x");
+
+	return library && offset && library < offset && !strpbrk(frame, " (<");
+}
+
+static bool says_who(const char *frame)
+{
+	return !strstr(frame, "CachingAllocator::") && !strstr(frame, "CachingHostAllocator") &&
+	       !strstr(frame, "allocate_host_memory") &&
+	       strncmp(frame, "at::detail::empty", 17) != 0 && !is_nameless(frame);
+}
+
+/* " (libtorch_cuda.so)", where the last frame is; the end if there is none. */
+static size_t library_at(const char *stack, size_t len)
+{
+	const char *open;
+
+	if (!len || stack[len - 1] != ')')
+		return len;
+	for (open = stack + len - 1; open > stack && *open != '('; open--)
+		;
+	return open > stack && open[-1] == ' ' && !strchr(" )", open[1])
+		       ? (size_t)(open - stack) - 1
+		       : len;
+}
+
+void short_stack(const char *stack, struct buf *out)
+{
+	size_t start = out->len, len = library_at(stack, strlen(stack)), frame_len;
+	const char *library = stack + len;
+	struct buf frame = { 0 };
+
+	if (!strstr(stack, STACK_STEP)) {
+		short_name(stack, out);
+		return;
+	}
+	for (const char *at = stack; at < library; at += frame_len + sizeof(STACK_STEP) - 1) {
+		const char *step = strstr(at, STACK_STEP);
+
+		frame_len = (size_t)((step && step < library ? step : library) - at);
+		buf_clear(&frame);
+		buf_add(&frame, at, frame_len);
+		if (!says_who(frame.at) && (at + frame_len < library || out->len > start))
+			continue;
+		if (out->len > start)
+			buf_text(out, STACK_STEP);
+		short_name(frame.at, out);
+	}
+	buf_text(out, library);
+	buf_done(&frame);
 }

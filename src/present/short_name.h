@@ -14,3 +14,10 @@
 
 /* Puts the short name at the end of `out`. */
 void short_name(const char *name, struct buf *out);
+
+/*
+ * A call stack, innermost first, "cudaMalloc < make_buffers(int) < main (pipeline)", without
+ * parameters and without those frames that say nothing about who called: allocators on the
+ * way to the driver, functions without a name. What is no stack: its short name.
+ */
+void short_stack(const char *stack, struct buf *out);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "rules/rule.h"
+#include "present/short_name.h"
 
 static const char *severity_label(enum severity severity)
 {
@@ -139,8 +140,14 @@ static void print_evidence(struct page *page, const struct finding *finding)
 			cell_value(page, evidence->value, evidence->unit ? evidence->unit : "");
 
 		buf_printf(&text, "%s%s %s", i ? "; " : "", evidence->metric, value ? value : "-");
-		if (evidence->where && *evidence->where)
-			buf_printf(&text, " (%s)", evidence->where);
+		if (evidence->where && *evidence->where) {
+			buf_text(&text, " (");
+			if (strstr(evidence->where, " < "))
+				short_stack(evidence->where, &text);
+			else
+				buf_text(&text, evidence->where);
+			buf_char(&text, ')');
+		}
 	}
 	if (text.len)
 		print_field(page, FIELD_BECAUSE, true, text.at);
@@ -227,14 +234,39 @@ static bool lacks_profile(const struct facts *facts, const struct finding *findi
 	return false;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* What to do and to run next, of two findings. */
+static bool same_advice(const struct finding *a, const struct finding *b)
+{
+	if (!a->advice.count || a->advice.count != b->advice.count ||
+	    a->next.count != b->next.count || !same_text(a->runner_up, b->runner_up))
+		return false;
+	for (size_t i = 0; i < a->advice.count; i++)
+		if (!same_text(a->advice.at[i], b->advice.at[i]))
+			return false;
+	for (size_t i = 0; i < a->next.count; i++)
+		if (!same_text(a->next.at[i], b->next.at[i]))
+			return false;
+	return true;
+}
+
+/* `as`: the number of one above that has the same advice, as for another GPU; 0: none. */
 static void print_finding(struct page *page, const struct facts *facts,
-			  const struct finding *finding, int number)
+			  const struct finding *finding, int number, int as)
 {
 	print_title(page, finding, number);
 	page_wrap(page, INK_PLAIN, "", FIELD_INDENT, INK_PLAIN, finding->claim);
 	print_cost(page, finding);
 	print_evidence(page, finding);
 	print_sure(page, finding);
+	if (as) {
+		print_field(page, FIELD_DO, true, page_printf(page, _("as under %d"), as));
+		return;
+	}
 	print_list(page, FIELD_DO, finding->advice.at, finding->advice.count);
 	print_next(page, facts, finding);
 	if (finding->runner_up)
@@ -244,6 +276,21 @@ static void print_finding(struct page *page, const struct facts *facts,
 static bool is_told(const struct page *page, const struct finding *finding, bool held_back)
 {
 	return finding->held_back == held_back && page_has(page, finding->rule->layer);
+}
+
+/* The number of the first that is told with the advice of `at`, if it stands before it. */
+static int told_before(const struct page *page, const struct findings *findings, size_t at)
+{
+	int number = 0;
+
+	for (size_t i = 0; i < at; i++) {
+		if (!is_told(page, &findings->at.at[i], false))
+			continue;
+		number++;
+		if (same_advice(&findings->at.at[i], &findings->at.at[at]))
+			return number;
+	}
+	return 0;
 }
 
 void text_findings(struct page *page, const struct facts *facts, const struct findings *findings)
@@ -262,7 +309,7 @@ void text_findings(struct page *page, const struct facts *facts, const struct fi
 
 		if (!is_told(page, finding, false))
 			continue;
-		print_finding(page, facts, finding, ++told);
+		print_finding(page, facts, finding, ++told, told_before(page, findings, i));
 		no_profile = no_profile || lacks_profile(facts, finding);
 		with_cost += finding->impact_high_ns != FACT_UNKNOWN;
 	}

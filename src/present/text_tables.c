@@ -62,10 +62,10 @@ static const char *copy_label(int kind)
 
 static const struct column COPY_COLUMNS[] = {
 	{ N_("copies"), false, true, 0 }, { N_("host memory"), false, false, 0 },
-	{ N_("on"), false, false, 4 },    { N_("count"), true, false, 0 },
+	{ N_("on"), false, false, 1 },    { N_("count"), true, false, 0 },
 	{ N_("bytes"), true, false, 0 },  { N_("time"), true, false, 0 },
-	{ N_("rate"), true, false, 1 },   { N_("of link"), true, false, 2 },
-	{ N_("tiny"), true, false, 3 },
+	{ N_("rate"), true, false, 2 },   { N_("of link"), true, false, 3 },
+	{ N_("tiny"), true, false, 4 },
 };
 
 static const char *host_memory(const struct copy_fact *copy)
