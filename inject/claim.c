@@ -47,6 +47,9 @@ static uint64_t start_ticks(uint32_t *ret_pid)
 	return at ? digits(at + 1, NULL) : 0;
 }
 
+/* Calls of the system that take less are not recorded unless they are asked for. */
+enum { OS_THRESHOLD_NS = 1000 };
+
 static uint32_t number_from(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -68,6 +71,7 @@ static void read_options(struct inject *inject)
 	};
 	const char *at = secure_getenv(SEGMENT_OPTIONS_ENV);
 
+	inject->os_threshold_ns = OS_THRESHOLD_NS;
 	while (at && *at) {
 		size_t len = strcspn(at, ",");
 

@@ -130,7 +130,7 @@ struct inject {
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	uint8_t sync_calls[2][CALLS_MAX];   /* sync.c */
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
-	uint64_t os_threshold_ns; /* calls of the system below it are not recorded; 0 default */
+	uint64_t os_threshold_ns; /* calls of the system below it are not recorded */
 	struct pc pc;
 };
 

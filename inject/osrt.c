@@ -37,7 +37,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { THRESHOLD_NS = 1000, NVIDIA_MAJOR = 195, MAJORS_MAX = 8 };
+enum { NVIDIA_MAJOR = 195, MAJORS_MAX = 8 };
 
 enum os_call {
 #define X(type, symbol, name, parameters, ...) OS_##symbol,
@@ -301,8 +301,6 @@ __attribute__((constructor)) static void begin_recording(void)
 		osrt = (struct osrt *)(void *)inject_new(sizeof(*osrt), SEGMENT_USER_HOST,
 							 &segment);
 	if (osrt && segment && osrt->inject.trace >> TRACE_OSRT & 1) {
-		if (!osrt->inject.os_threshold_ns)
-			osrt->inject.os_threshold_ns = THRESHOLD_NS;
 		find_majors(osrt);
 		for (size_t i = 0; i < OS_COUNT; i++)
 			osrt->names[i] = text_intern(segment, names[i], strlen(names[i]));

@@ -68,7 +68,7 @@ static const struct opt run_opts[] = {
 	OPT_STRING(struct run_args, limits.pc_memory, 0, "pc-memory", "BYTES",
 		   N_("device memory for PC samples; else 128M")),
 	OPT_STRING(struct run_args, limits.osrt_threshold, 0, "osrt-threshold", "NS",
-		   N_("calls of the system (osrt) that take less are left out; else 1000")),
+		   N_("calls of the system (osrt) that take less are left out; 0: none; else 1000")),
 	OPT_STRING(struct run_args, limits.memory, 0, "memory", "BYTES",
 		   N_("host memory in each process for what it records; else 64M")),
 	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),

@@ -88,7 +88,7 @@ int run_limits_words(const struct run_limits *limits, bool pc, bool osrt, struct
 	if (!osrt)
 		return err_set(err, ERR_USAGE,
 			       "--osrt-threshold says nothing without osrt in --trace");
-	if (number("--osrt-threshold", limits->osrt_threshold, 1, THRESHOLD_MOST_NS, &value, err) <
+	if (number("--osrt-threshold", limits->osrt_threshold, 0, THRESHOLD_MOST_NS, &value, err) <
 	    0)
 		return err->code;
 	buf_printf(out, ",osrt-threshold=%" PRIu64, value);

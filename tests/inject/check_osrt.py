@@ -326,6 +326,12 @@ def threshold():
             slept = at.number("select count(*) from os where duration_ns >= 20000000")
             expect((slept > 0) == (ns < 20000000), "%d sleeps at %d" % (slept, ns))
             expect(at.number("select count(*) from os where duration_ns < %d" % ns) == 0, "shorter than %d" % ns)
+        # Two calls for each byte, and each of them.
+        at.sonde(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000"], *ONLY, "--osrt-threshold", "0")
+        for call in ("read", "write"):
+            got = at.number("select count(*) from os where name='%s'" % call)
+            expect(10000 <= got <= 10100, "%d calls of %s" % (got, call))
+        expect(at.lost() == 0, "lost")
         at.clean()
     finally:
         at.close()

@@ -59,14 +59,15 @@ Test(run_limits, numbers_keep_their_bounds)
 	words((struct run_limits){ .pc_period = "5" }, ",pc-period=5");
 	words((struct run_limits){ .pc_period = "31", .osrt_threshold = "20000" },
 	      ",pc-period=31,osrt-threshold=20000");
+	words((struct run_limits){ .osrt_threshold = "0" }, ",osrt-threshold=0");
 	refused((struct run_limits){ .pc_period = "4" }, true,
 		"--pc-period: '4' is not a number from 5 to 31");
 	refused((struct run_limits){ .pc_period = "32" }, true,
 		"--pc-period: '32' is not a number from 5 to 31");
 	refused((struct run_limits){ .pc_period = "banana" }, true,
 		"--pc-period: 'banana' is not a number from 5 to 31");
-	refused((struct run_limits){ .osrt_threshold = "0" }, true,
-		"--osrt-threshold: '0' is not a number from 1 to 60000000000");
+	refused((struct run_limits){ .osrt_threshold = "60000000001" }, true,
+		"--osrt-threshold: '60000000001' is not a number from 0 to 60000000000");
 }
 
 Test(run_limits, what_is_no_size_is_refused)
