@@ -386,14 +386,20 @@ static uint32_t configure_unified(struct inject *inject)
 	return result;
 }
 
+/* CUPTI's header wants the driver to be initialised first, and it may not be when our library
+ * begins. Once there is a context the records are asked for again even if CUPTI took
+ * all of it before: that does no harm, and a refusal then was told to nobody. */
 void activity_unified(struct inject *inject)
 {
-	uint32_t result;
+	uint32_t result = 0;
 
-	if (!(inject->trace >> TRACE_UNIFIED & 1) || atomic_load(&inject->unified) ||
+	if (!(inject->trace >> TRACE_UNIFIED & 1) ||
 	    !inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
 		return;
-	result = configure_unified(inject);
+	if (!atomic_load(&inject->unified))
+		result = configure_unified(inject);
+	else if (atomic_exchange(&inject->unified_again, true))
+		return;
 	if (!result && atomic_load(&inject->active))
 		result = inject->cupti.cuptiActivityEnable(CUPTI_KIND_UNIFIED_MEMORY);
 	if (result)

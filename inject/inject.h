@@ -108,6 +108,7 @@ struct inject {
 	_Atomic bool active;             /* recording goes on: kinds are enabled */
 	_Atomic bool switching;          /* a thread is about to change that */
 	_Atomic bool unified;            /* records of unified memory can be had */
+	_Atomic bool unified_again;      /* and were asked for with a context */
 	_Atomic uint32_t leaving;        /* enum leaving: the thread keeps away */
 	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
 	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */

@@ -3,6 +3,7 @@
  * does for unified memory: it moves pages and serves page faults.
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "collect/spool_process.h"
 
@@ -60,7 +61,24 @@ static uint32_t unified_lane(struct spooled *p, uint32_t device)
 	return lane;
 }
 
-/* CUpti_ActivityUnifiedMemoryMigrationCause */
+/* CUPTI's header has all times of the CPU come from the timestamp callback; these the driver
+ * takes, and nobody says that they are converted. What is behind 2001 since the epoch is no
+ * time since the machine began. */
+static uint64_t unified_ns(const struct spooled *p, uint64_t ns)
+{
+	static const uint64_t EPOCH_LEAST = UINT64_C(1000000000000000000);
+	struct timespec real, steady;
+
+	if (ns < EPOCH_LEAST || p->offset_ns)
+		return ns;
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	clock_gettime(CLOCK_REALTIME, &real);
+	return ns - ((uint64_t)real.tv_sec - (uint64_t)steady.tv_sec) * 1000000000 -
+	       (uint64_t)real.tv_nsec + (uint64_t)steady.tv_nsec;
+}
+
+/* CUpti_ActivityUnifiedMemoryMigrationCause. What cudaMemPrefetchAsync moves is "asked for";
+ * a prefetch is the driver's own guess. */
 static int unified_move(struct spooled *p, const struct cupti_unified *unified)
 {
 	static const char *const why[] = { "",
@@ -120,20 +138,24 @@ static const char *fault_name(const struct cupti_unified *unified)
 	}
 }
 
+/* By CUPTI's header: of faults of the GPU `value` says how many, of one of the CPU it is the
+ * instruction, of thrashing and mappings the bytes. The end of those that do not last
+ * means nothing. */
 int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
-	struct range range = { .kind = RANGE_PAGE_FAULT };
+	struct range range = { .kind = RANGE_PAGE_FAULT, .external = 1 };
 	const char *name;
 	bool lasts;
 
 	TAKE(cupti_unified, unified);
+	unified.start = unified_ns(p, unified.start);
+	unified.end = unified_ns(p, unified.end);
 	if (unified.counter == CUPTI_UNIFIED_HTOD || unified.counter == CUPTI_UNIFIED_DTOH ||
 	    unified.counter == CUPTI_UNIFIED_DTOD)
 		return unified_move(p, &unified);
 	name = fault_name(&unified);
 	if (!name)
 		return 0;
-	/* The end of the others means nothing. */
 	lasts = unified.counter == CUPTI_UNIFIED_GPU_FAULT ||
 		unified.counter == CUPTI_UNIFIED_THROTTLING;
 	if (!spooled_times_good(p, unified.start, lasts ? unified.end : unified.start))
@@ -141,12 +163,14 @@ int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	range.start_ns = spooled_time(p, unified.start);
 	range.end_ns = lasts ? spooled_time(p, unified.end) : range.start_ns;
 	range.name = intern_text(p->sink->session->strings, name);
-	range.external = unified.counter <= CUPTI_UNIFIED_GPU_FAULT ? unified.value : 1;
-	if (range.external > INT64_MAX) {
-		p->malformed++;
-		range.external = 1;
+	if (unified.counter == CUPTI_UNIFIED_GPU_FAULT) {
+		if (spooled_size(p, unified.value) > 0)
+			range.external = unified.value;
+		range.lane = unified_lane(p, unified.from);
+	} else {
+		/* Who fights over pages is a set of devices, who is throttled can be the
+		 * CPU, and its faults are of no device. */
+		range.lane = spooled_memory(p, -1);
 	}
-	/* Who fights over pages is a set of devices, and the CPU's faults are of none. */
-	range.lane = lasts ? unified_lane(p, unified.from) : spooled_memory(p, -1);
 	return sink_range(p->sink, &range, p->err);
 }

@@ -60,6 +60,15 @@ static uint32_t key_of(struct spooled *p, const struct cupti_kernel *kernel, uin
 	return p->keys[slot].id;
 }
 
+/* CUPTI leaves a stale time in launches that it can't tell, with no time of submission: seen
+ * of nodes of CUDA graphs (tmc/gputrace, GB10_PROFILING_TOOLCHAIN.md, driver 580.95). */
+static int64_t queued(const struct spooled *p, const struct cupti_kernel *kernel)
+{
+	if (!kernel->queued || kernel->submitted < kernel->queued || kernel->queued > kernel->start)
+		return 0;
+	return spooled_time(p, kernel->queued);
+}
+
 static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct op op = { .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
@@ -77,7 +86,7 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.lane = spooled_stream(p, kernel.device, kernel.context, kernel.stream);
 	op.correlation = kernel.correlation;
 	op.graph_node = kernel.graph_node;
-	op.queued_ns = kernel.queued ? spooled_time(p, kernel.queued) : 0;
+	op.queued_ns = queued(p, &kernel);
 	p->kernels_seen++;
 	spooled_quiet_kernel(p, &kernel);
 	return sink_op(p->sink, &op, p->err);

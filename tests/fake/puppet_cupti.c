@@ -84,9 +84,15 @@ static size_t bytes_of(uint32_t kind)
 	case CUPTI_KIND_CONTEXT:
 		return old ? 16 : 32;
 	case CUPTI_KIND_GRAPH_TRACE:
-		return 64;
+		return old ? 48 : 56;
 	case CUPTI_KIND_UNIFIED_MEMORY:
-		return old ? 72 : 112;
+		return old ? 64 : 104;
+	case CUPTI_KIND_OVERHEAD:
+		return old ? 48 : 56;
+	case CUPTI_KIND_JIT:
+		return old ? 64 : 72;
+	case CUPTI_KIND_MEMORY_POOL:
+		return old ? 72 : 80;
 	default:
 		return 40;
 	}
@@ -260,7 +266,7 @@ static void put_unified(const struct puppet_event *event)
 	record.to = event->device;
 	append(record.kind, &record, sizeof(record), event->thread);
 	record.counter = CUPTI_UNIFIED_CPU_FAULT;
-	record.value = 1;
+	record.value = 0x55d0c0ffee10; /* the instruction */
 	record.end = 0;
 	append(record.kind, &record, sizeof(record), event->thread);
 }
@@ -279,7 +285,9 @@ static void put_kernel(const struct puppet_event *event)
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.graph_node = event->node;
-	record.queued = latency ? record.start - 700 : 0;
+	/* Of a node of a graph CUPTI can't tell, and leaves what was there. */
+	record.queued = latency ? record.start - (event->node ? 1000000000 : 700) : 0;
+	record.submitted = latency && !event->node ? record.start - 300 : 0;
 	record.grid_id = puppet_word("no-numbers") ? 0 : event->grid_number;
 	puppet_wait_ns(puppet_word("trace-cost"));
 	memcpy(record.grid, event->grid, sizeof(record.grid));
@@ -517,6 +525,8 @@ uint32_t cuptiActivityEnable(uint32_t kind)
 {
 	if (kind >= KINDS)
 		return RESULT_INVALID_KIND;
+	if (kind == CUPTI_KIND_UNIFIED_MEMORY && puppet_word("unified") == 3 && !has_context)
+		return RESULT_NOT_SUPPORTED;
 	kinds[kind] = true;
 	return 0;
 }
@@ -628,7 +638,8 @@ uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
 {
-	uint32_t asked_for = puppet_word("unified"); /* 2: only when there is a context */
+	/* 2: only when there is a context; 3: only then the kind can be enabled */
+	uint32_t asked_for = puppet_word("unified");
 
 	(void)config;
 	(void)count;

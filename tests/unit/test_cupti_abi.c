@@ -189,6 +189,72 @@ SAME_FIELD(struct cupti_callback, site, CUpti_CallbackData, callbackSite);
 SAME_FIELD(struct cupti_callback, context_id, CUpti_CallbackData, contextUid);
 SAME_FIELD(struct cupti_callback, correlation, CUpti_CallbackData, correlationId);
 
+/* CUPTI writes the newest version of a record that it knows, and GetNextRecord steps over the
+ * rest: what is read of the oldest lies in the same place in the newest, of CUDA 13.0. */
+#if CUPTI_API_VERSION >= 130000
+#define UNIFIED(field, theirs) \
+	SAME_FIELD(struct cupti_unified, field, CUpti_ActivityUnifiedMemoryCounter3, theirs)
+UNIFIED(counter, counterKind);
+UNIFIED(value, value);
+UNIFIED(start, start);
+UNIFIED(end, end);
+UNIFIED(address, address);
+UNIFIED(from, srcId);
+UNIFIED(to, dstId);
+UNIFIED(process, processId);
+UNIFIED(flags, flags);
+#define MEMORY(field, theirs) SAME_FIELD(struct cupti_memory, field, CUpti_ActivityMemory4, theirs)
+MEMORY(operation, memoryOperationType);
+MEMORY(memory, memoryKind);
+MEMORY(correlation, correlationId);
+MEMORY(address, address);
+MEMORY(bytes, bytes);
+MEMORY(time, timestamp);
+MEMORY(device, deviceId);
+MEMORY(stream, streamId);
+#define POOL(field, theirs) SAME_FIELD(struct cupti_pool, field, CUpti_ActivityMemoryPool3, theirs)
+POOL(operation, memoryPoolOperationType);
+POOL(type, memoryPoolType);
+POOL(device, deviceId);
+POOL(address, address);
+POOL(bytes, size);
+POOL(threshold, releaseThreshold);
+POOL(time, timestamp);
+#define OVERHEAD(field, theirs) \
+	SAME_FIELD(struct cupti_overhead, field, CUpti_ActivityOverhead3, theirs)
+OVERHEAD(overhead, overheadKind);
+OVERHEAD(object_kind, objectKind);
+OVERHEAD(object, objectId);
+OVERHEAD(start, start);
+OVERHEAD(end, end);
+#define GRAPH(field, theirs) \
+	SAME_FIELD(struct cupti_graph, field, CUpti_ActivityGraphTrace2, theirs)
+GRAPH(correlation, correlationId);
+GRAPH(start, start);
+GRAPH(end, end);
+GRAPH(device, deviceId);
+GRAPH(graph, graphId);
+GRAPH(context, contextId);
+GRAPH(stream, streamId);
+SAME_FIELD(struct cupti_context, context, CUpti_ActivityContext3, contextId);
+SAME_FIELD(struct cupti_context, device, CUpti_ActivityContext3, deviceId);
+#endif
+
+/* inject/activity.c has it on its stack. */
+struct config {
+	uint32_t scope, counter, device, enable;
+};
+SAME_SIZE(struct config, CUpti_ActivityUnifiedMemoryCounterConfig);
+SAME_FIELD(struct config, counter, CUpti_ActivityUnifiedMemoryCounterConfig, kind);
+SAME_FIELD(struct config, device, CUpti_ActivityUnifiedMemoryCounterConfig, deviceId);
+SAME_FIELD(struct config, enable, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
+
+SAME_FIELD(struct cupti_resource, stream, CUpti_ResourceData, resourceHandle.stream);
+SAME_FIELD(struct cupti_module, id, CUpti_ModuleResourceData, moduleId);
+SAME_FIELD(struct cupti_callback, params, CUpti_CallbackData, functionParams);
+SAME_FIELD(struct cupti_callback, result, CUpti_CallbackData, functionReturnValue);
+SAME_FIELD(struct cupti_callback, context, CUpti_CallbackData, context);
+
 #define NUMBER(ours, theirs) cr_assert_eq((int)(ours), (int)(theirs), #ours)
 
 Test(cupti_abi, numbers_are_those_of_the_real_header)
@@ -226,6 +292,7 @@ Test(cupti_abi, numbers_are_those_of_the_real_header)
 	NUMBER(CUPTI_STREAM_DESTROY, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING);
 	NUMBER(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
 	NUMBER(CUPTI_MODULE_UNLOAD, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+	NUMBER(CUPTI_SITE_ENTER, CUPTI_API_ENTER);
 	NUMBER(CUPTI_SITE_EXIT, CUPTI_API_EXIT);
 	NUMBER(CUPTI_ATTR_DEVICE_BUFFER_SIZE, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
 	NUMBER(CUPTI_ATTR_ZEROED_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);

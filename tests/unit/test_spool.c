@@ -26,6 +26,7 @@ Test(spool, a_kernel_has_its_times_its_shape_and_its_plain_name)
 				       .registers = 40,
 				       .correlation = 77,
 				       .queued = 900,
+				       .submitted = 950,
 				       .graph_node = 9 };
 	const struct kernel_key *key;
 	const struct lane *lane;
@@ -53,6 +54,30 @@ Test(spool, a_kernel_has_its_times_its_shape_and_its_plain_name)
 	cr_assert_eq(lane->stream, 13);
 	cr_assert_eq(lane->context, 2);
 	cr_assert_eq(bench.record->sink.session->devices.at[lane->device].ordinal, 1);
+}
+
+/* CUPTI leaves what was there before in launches that it can't tell. */
+Test(spool, a_launch_without_a_time_of_submission_has_none_of_queueing)
+{
+	static const uint64_t times[][2] = {
+		{ 900, 0 }, { 900, 899 }, { 0, 950 }, { 1001, 1002 }, { 900, 1001 }
+	};
+
+	for (size_t i = 0; i < 5; i++) {
+		struct cupti_kernel kernel = { .kind = CUPTI_KIND_CONCURRENT_KERNEL,
+					       .start = 1000,
+					       .end = 1234,
+					       .queued = times[i][0],
+					       .submitted = times[i][1] };
+
+		PUT(0, kernel, 216);
+	}
+	take();
+	cr_assert_eq(bench.record->ops.count, 5);
+	for (size_t i = 0; i < 4; i++)
+		cr_assert_eq(bench.record->ops.at[i].queued_ns, 0);
+	/* Of one clock by interpolation and one as it is: a little late says nothing. */
+	cr_assert_eq(bench.record->ops.at[4].queued_ns, 900);
 }
 
 Test(spool, records_of_any_size_follow_each_other)

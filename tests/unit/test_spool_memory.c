@@ -1,4 +1,7 @@
 /* What the spool makes of memory, modules, pools, and pages that move. */
+#include <stdlib.h>
+#include <time.h>
+
 #include "spool_bench.h"
 
 TestSuite(spool_memory, .init = open_bench, .fini = close_bench);
@@ -29,7 +32,7 @@ Test(spool_memory, allocations_are_signed_and_host_memory_has_no_device)
 	cr_assert_eq(loss(LOSS_malformed), 1);
 }
 
-/* Invented by CUPTI's header. */
+/* By CUPTI's header. */
 Test(spool_memory, unified_memory_moves_pages_and_serves_faults)
 {
 	struct cupti_unified unified = { .kind = CUPTI_KIND_UNIFIED_MEMORY,
@@ -44,19 +47,19 @@ Test(spool_memory, unified_memory_moves_pages_and_serves_faults)
 	const struct range *ranges;
 	const struct op *op;
 
-	PUT(0, unified, 112);
+	PUT(0, unified, 104);
 	unified.counter = CUPTI_UNIFIED_GPU_FAULT;
 	unified.value = 37;
 	unified.flags = 1;
-	PUT(0, unified, 112);
+	PUT(0, unified, 104);
 	unified.counter = CUPTI_UNIFIED_THRASHING;
 	unified.value = 99; /* means nothing, as the end does */
 	unified.end = 0;
-	PUT(0, unified, 112);
+	PUT(0, unified, 104);
 	unified.counter = CUPTI_UNIFIED_GPU_FAULT;
-	PUT(0, unified, 112); /* ends before it begins */
+	PUT(0, unified, 104); /* ends before it begins */
 	unified.counter = 77;
-	PUT(0, unified, 112);
+	PUT(0, unified, 104);
 	take();
 	op = bench.record->ops.at;
 	ranges = bench.record->ranges.at;
@@ -76,6 +79,56 @@ Test(spool_memory, unified_memory_moves_pages_and_serves_faults)
 	cr_assert_eq(ranges[1].external, 1);
 	cr_assert_eq(ranges[1].end_ns, 10);
 	cr_assert_eq(loss(LOSS_malformed), 1);
+}
+
+/* CUPTI's header: `value` is the program counter; bytes; and throttling has no device that
+ * could be told from the CPU. */
+Test(spool_memory, what_is_no_fault_of_the_gpu_is_one_of_its_kind_and_of_no_device)
+{
+	static const uint32_t counters[] = { CUPTI_UNIFIED_CPU_FAULT, CUPTI_UNIFIED_THROTTLING,
+					     CUPTI_UNIFIED_REMOTE_MAP };
+	struct cupti_unified unified = { .kind = CUPTI_KIND_UNIFIED_MEMORY,
+					 .value = 0x7f00c0ffee,
+					 .start = 10,
+					 .end = 30,
+					 .from = UINT32_MAX };
+	const struct session *session = bench.record->sink.session;
+	const struct range *range;
+
+	for (size_t i = 0; i < 3; i++) {
+		unified.counter = counters[i];
+		PUT(0, unified, 104);
+	}
+	take();
+	cr_assert_eq(bench.record->ranges.count, 3);
+	cr_assert_eq(session->devices.count, 0);
+	for (size_t i = 0; i < 3; i++) {
+		range = &bench.record->ranges.at[i];
+		cr_assert_eq(range->external, 1);
+		cr_assert_eq(session->lanes.at[range->lane].device, SESSION_NONE);
+		cr_assert_eq(range->end_ns, i == 1 ? 30 : 10);
+	}
+}
+
+/* The driver takes these times: where they are the epoch's, whatever the other records have. */
+Test(spool_memory, times_of_unified_memory_can_be_of_the_epoch)
+{
+	struct timespec real, steady;
+	struct cupti_unified unified = { .kind = CUPTI_KIND_UNIFIED_MEMORY,
+					 .counter = CUPTI_UNIFIED_GPU_FAULT,
+					 .value = 3 };
+	int64_t off_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	clock_gettime(CLOCK_REALTIME, &real);
+	unified.start = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	unified.end = unified.start + 1000;
+	PUT(0, unified, 104);
+	take();
+	cr_assert_eq(bench.record->ranges.count, 1);
+	off_ns = bench.record->ranges.at[0].start_ns -
+		 ((int64_t)steady.tv_sec * 1000000000 + steady.tv_nsec);
+	cr_assert_lt(llabs(off_ns), 1000000000);
 }
 
 Test(spool_memory, a_module_that_comes_or_goes_is_a_mark)
