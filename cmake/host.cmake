@@ -19,7 +19,7 @@ set_target_properties(puppet_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
 # `old`: without what sonde can do without, by its soname of 12.x.
 function(puppet_cupti target number folder)
 	add_library(${target} SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cupti.c
-		tests/fake/puppet_samples.c)
+		tests/fake/puppet_samples.c tests/fake/puppet_word.c)
 	plain(${target})
 	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 	target_link_options(${target} PRIVATE ${ARGN})
@@ -29,6 +29,20 @@ endfunction()
 puppet_cupti(puppet_cupti 13 ${HOST_DIR})
 puppet_cupti(puppet_cupti_old 12 ${HOST_DIR}/old
 	-Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/fake/cupti_old.map)
+
+# One that plays a log instead, and what writes such logs (tests/fake/cupti_log.h).
+add_library(replay_cupti SHARED EXCLUDE_FROM_ALL tests/fake/replay_cupti.c
+	tests/fake/replay_load.c tests/fake/replay_play.c tests/fake/puppet_word.c)
+plain(replay_cupti)
+target_include_directories(replay_cupti PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(replay_cupti PRIVATE Threads::Threads)
+set_target_properties(replay_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.13
+	LIBRARY_OUTPUT_DIRECTORY ${HOST_DIR}/replay)
+add_library(record_cupti MODULE EXCLUDE_FROM_ALL tests/fake/record_cupti.c)
+plain(record_cupti)
+target_include_directories(record_cupti PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(record_cupti PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(record_cupti PROPERTIES OUTPUT_NAME record-cupti)
 
 add_library(other_tool MODULE EXCLUDE_FROM_ALL tests/inject/other_tool.c)
 plain(other_tool)
@@ -88,6 +102,7 @@ if(PYTHON3 AND TARGET sonde)
 	host_tests(check.py inject)
 	host_tests(check_osrt.py osrt)
 	host_tests(check_windows.py windows)
+	host_tests(check_replay.py replay)
 endif()
 
 # Spools that are too small, filled by a host that nobody takes from.

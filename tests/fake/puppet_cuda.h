@@ -25,7 +25,8 @@
  *	no-numbers   launches have none
  *
  * libcupti.so.12 in the folder `old` is the same without the functions that
- * sonde can do without.
+ * sonde can do without. libcupti.so.13 in the folder `replay` plays what was recorded in a
+ * program instead: replay_cupti.h.
  */
 #pragma once
 

@@ -43,21 +43,6 @@ static _Atomic size_t dropped;
 static _Atomic bool leaving;
 static bool has_context, unified_set, latency;
 
-uint32_t puppet_word(const char *name)
-{
-	const char *at = getenv("PUPPET_CUPTI");
-	size_t len = strlen(name);
-
-	while (at && *at) {
-		size_t word = strcspn(at, ",");
-
-		if (word >= len && !memcmp(at, name, len) && (word == len || at[len] == '='))
-			return word == len ? 1 : (uint32_t)strtoul(at + len + 1, NULL, 10);
-		at += word + (at[word] == ',');
-	}
-	return 0;
-}
-
 static uint32_t version(void)
 {
 	uint32_t asked_for = puppet_word("version");

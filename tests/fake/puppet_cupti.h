@@ -14,7 +14,8 @@ enum {
 	RESULT_UNKNOWN = 999,
 };
 
-/* The word `name` of PUPPET_CUPTI: its number, 1 if it has none, 0 if it is not there. */
+/* puppet_word.c
+ * The word `name` of PUPPET_CUPTI: its number, 1 if it has none, 0 if it is not there. */
 uint32_t puppet_word(const char *name);
 
 /* puppet_samples.c */

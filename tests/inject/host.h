@@ -61,7 +61,8 @@
 	X(steady)         \
 	X(steady_range)   \
 	X(by_dlsym)       \
-	X(torch)
+	X(torch)          \
+	X(replay)
 
 #define X(name) int host_##name(void);
 HOST_LIST(X)

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""What CUPTI did in a program, recorded (tests/fake/record_cupti.c) and played again
+(tests/fake/replay_cupti.h), gives the same profile; what is done to the log in between shows
+in it, and a file that is no such log is one line.
+
+    check_replay.py SONDE HOST_DIR [CASE...]   status 1 if one fails
+    check_replay.py SONDE HOST_DIR LOG         plays a log; prints what the profile has
+    check_replay.py --list
+"""
+import collections
+import gzip
+import os
+import random
+import re
+import shutil
+import sys
+
+from check import HOSTS, Place, expect, host, main
+
+# What of a profile must be the same. Waits are timed as they are played, and call stacks are
+# the player's.
+SAME = {
+    "kernels": "select name, grid, block, device, context, stream, graph_node, bytes, duration_ns, "
+               "start_ns - (select min(start_ns) from kernel) at from kernel order by at, duration_ns, stream, name",
+    "copies": "select name, kind, bytes, device, context, stream, duration_ns from memcpy order by start_ns",
+    "fills": "select name, bytes, device, context, stream, duration_ns from memset order by start_ns",
+    "runtime calls": "select name, duration_ns, correlation from runtime order by start_ns, correlation",
+    "driver calls": "select name, duration_ns, correlation from driver order by start_ns, correlation",
+    "threads": "select count(*) n from (select tid, name from runtime union all select tid, name from driver) "
+               "group by tid order by n",
+    "waits": "select name, device, context, stream, count(*) n from sync group by 1, 2, 3, 4 order by 1, 2, 3, 4",
+    "memory": "select bytes, count(*) n from alloc group by 1 order by 1",
+    "graphs": "select name, duration_ns from graph order by start_ns",
+    "samples": "select f.text function, pc_offset, r.text reason, cubin, sum(samples) n from stall s join string f "
+               "on f.id = s.function join string r on r.id = s.reason group by 1, 2, 3, 4 order by 1, 2, 3, 4",
+    "marks": "select name, count(*) n from mark where name not like '%recording%' group by 1 order by 1",
+    "losses": "select sum(dropped) n from loss where source = 0",
+}
+
+
+class Session:
+    """A place with a log in it."""
+
+    def __init__(self, cupti=None):
+        self.at = Place(cupti=cupti)
+        self.log = os.path.join(self.at.top, "log")
+        self.recorder = os.path.join(HOSTS, "librecord-cupti.so")
+
+    def record(self, program, *options, kib=None):
+        words = ["LD_PRELOAD=" + self.recorder, "RECORD_CUPTI=" + self.log]
+        if kib:
+            words.append("RECORD_CUPTI_KIB=%d" % kib)
+        done = self.at.sonde(["env", *words, *program], *options)
+        expect(os.path.exists(self.log), "no log")
+        return done, self.facts()
+
+    def play(self, *options, cupti=None, log=None):
+        env = dict(self.at.env)
+        try:
+            self.at.env.pop("PUPPET_CUPTI", None)
+            self.at.env.update(PUPPET_LOG=log or self.log, LD_LIBRARY_PATH="%s/replay:%s" % (HOSTS, HOSTS))
+            if cupti:
+                self.at.env["PUPPET_CUPTI"] = cupti
+            return self.at.sonde(host("replay"), *options)
+        finally:
+            self.at.env = env
+
+    def facts(self):
+        return {name: self.at.rows(query) for name, query in SAME.items()}
+
+    def lines(self):
+        with open(self.log, "rb") as file:
+            return file.read().rstrip(b"\0").decode().splitlines()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.at.close()
+
+
+def count(facts):
+    return {name: len(rows) for name, rows in facts.items()}
+
+
+def differ(recorded, played, but=()):
+    for name in SAME:
+        if name not in but:
+            expect(recorded[name] == played[name], "%s: %s became %s" % (
+                name, *([str(r)[:300] for r in (recorded[name], played[name])])))
+
+
+def round_trip(program, *options, cupti=None, has=("kernels",), status=0):
+    def check():
+        with Session(cupti) as session:
+            done, recorded = session.record(host(program), *options)
+            expect(done.returncode == status, "status %d" % done.returncode)
+            for name in has:
+                expect(recorded[name], "nothing of it was recorded: " + name)
+            again = session.play(*options)
+            print(count(recorded))
+            played = session.facts()
+            expect(again.returncode == 0, "status %d" % again.returncode)
+            differ(recorded, played)
+            # What the program did beside CUDA is not in the log.
+            said = [re.sub(r"process \d+|puppet: .*\n", "", d.stderr.decode()) for d in (done, again)]
+            expect(said[0] == said[1], "said: %r became %r" % tuple(said))
+            session.at.clean()
+    return check
+
+
+def buffers(session):
+    """The number of kernels in each buffer that came back with records."""
+    found = []
+    for line in session.lines():
+        if line.startswith("d ") and not line.endswith(" 0"):
+            found.append(0)
+        elif line.startswith("r 0a000000"):
+            found[-1] += 1
+    return found
+
+
+def varied():
+    """A buffer is lost, is cut, comes before another."""
+    with Session() as session:
+        _, recorded = session.record(host("threads"))
+        kernels = buffers(session)
+        print("kernels in buffers:", kernels)
+        expect(len(kernels) >= 8 and sum(kernels) == 4000, "one for each thread at least")
+        session.play(cupti="drop-buffer=3")
+        expect(session.at.kernels() == 4000 - kernels[2], "dropped: %d" % session.at.kernels())
+        session.play(cupti="short-buffer=5")
+        expect(4000 - kernels[4] < session.at.kernels() < 4000, "cut: %d" % session.at.kernels())
+        done = session.play(cupti="swap-buffers=3")
+        expect(done.returncode == 0 and session.at.kernels() == 4000, "swapped: %d" % session.at.kernels())
+        differ(recorded, session.facts(), but=("threads",))
+        session.play(cupti="until=1")
+        expect(session.at.kernels() == 0, "nothing is played")
+
+
+def failing():
+    """Any call of CUPTI's fails, alone or each time: the program goes on, and something is said where all is lost."""
+    with Session() as session:
+        session.record(host("leaks"), "--pc-sampling", "on")
+        for call in (1, 2, 3, 4, 5, 6, 20, 100, 1000):
+            done = session.play(cupti="fail-call=%d" % call)
+            expect(done.returncode == 0 and b"launches 200" in done.stdout, "call %d" % call)
+            expect(session.at.kernels() in (0, 200), "call %d: %d kernels" % (call, session.at.kernels()))
+            expect(session.at.kernels() or b"CUPTI" in done.stderr, "call %d: not said" % call)
+        for name in ("Subscribe", "ActivityRegisterCallbacks", "GetStreamIdEx", "GetContextId", "GetDeviceId",
+                     "PCSamplingEnable", "PCSamplingGetData", "ActivityRegisterTimestampCallback",
+                     "EnableCallback", "GetCallbackName", "ActivityGetNumDroppedRecords"):
+            sampling = ("--pc-sampling", "on") if name[:2] == "PC" else ()
+            done = session.play(*sampling, cupti="cupti%s=35" % name)
+            expect(done.returncode == 0 and b"launches 200" in done.stdout, name)
+
+
+def cut_off():
+    """Of a log that ends early, in a line or behind it, what is there is played."""
+    with Session() as session:
+        session.record(host("waits"))
+        with open(session.log, "rb") as file:
+            whole = file.read()
+        for part in (0.5, 0.8, 0.99):
+            cut = session.log + ".cut"
+            with open(cut, "wb") as file:
+                file.write(whole[:int(len(whole) * part)] + b"\0" * 1000)
+            done = session.play(log=cut)
+            expect(done.returncode == 0, "status %d" % done.returncode)
+            expect(done.stderr.count(b"cut off") == 1, "said once: %r" % done.stderr)
+            expect(session.at.kernels() <= 800 and session.at.number("select count(*) from sync") <= 1602, "too much")
+
+
+def killed():
+    """The log of a program that was killed has what came back until then."""
+    with Session() as session:
+        done, recorded = session.record(host("killed"))
+        expect(done.returncode == 137, "status %d" % done.returncode)
+        expect(not any(line.startswith("end ") for line in session.lines()), "it has no end")
+        done = session.play()
+        expect(done.stderr.count(b"cut off") == 1, "said once")
+        expect(session.at.kernels() == sum(buffers(session)), "kernels that came back")
+        print("kernels", len(recorded["kernels"]), session.at.kernels())
+
+
+def bounded():
+    """A log that is full says so, counts what it left out, and is one."""
+    with Session() as session:
+        session.record(host("one"), kib=100)
+        lines = session.lines()
+        expect(lines[-2] == "full" and int(lines[-1].split()[1]) >= 1, "the end: %s" % lines[-2:])
+        expect(os.path.getsize(session.log) <= 100 << 10, "bytes")
+        done = session.play()
+        expect(done.returncode == 0 and not re.search(b"puppet", done.stderr), "played: %r" % done.stderr)
+
+
+def hostile():
+    """Bytes of a log changed, lines moved: it is played or refused in one line, and never crashes."""
+    with Session() as session:
+        session.record(host("one"), "--pc-sampling", "on")
+        with open(session.log, "rb") as file:
+            lines = file.read().splitlines(True)
+        head = [line for line in lines if line[:2] != b"r "]
+        lines = head[:3] + [line for line in head[3:] if b"GetCallbackName" not in line] + \
+            [line for line in lines if line[:2] == b"r "][:50]
+        dice = random.Random(1)
+        seen = collections.Counter()
+        for text in (b"", b"\0\0\0\0", b"sonde-cupti-log 2\n", b"sonde-cupti-log 1\n", b"\xff" * 100,
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\n",
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\nd 1 1 7f00 100 100 1\n",
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\na 1 1 7f00 99999999999999999999\n",
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\ns 10 4\n", b"sonde-cupti-log 1\nstart 1 1 1 1\nr 0a\n",
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\ns 10 1024\na 1 1 7f 8\nd 1 1 7f 8 8 1\nr 0a\nend 0\n",
+                     b"sonde-cupti-log 1\nstart 1 1 1 1\np 1 1 \"f\" 1:1\n", None, *range(60)):
+            bad = session.log + ".bad"
+            if isinstance(text, int):
+                mine = list(lines)
+                for _ in range(dice.randrange(1, 4)):
+                    at = dice.randrange(len(mine))
+                    line = bytearray(mine[at])
+                    if dice.random() < 0.3:
+                        mine[at], mine[dice.randrange(3, len(mine))] = mine[dice.randrange(3, len(mine))], mine[at]
+                    else:
+                        line[dice.randrange(len(line))] = dice.choice(b"0123456789abcdefz \n\"%:-\xff\0")
+                        mine[at] = bytes(line)
+                text = b"".join(mine)
+            if text is None:
+                bad = os.path.join(session.at.top, "not", "there")
+            else:
+                with open(bad, "wb") as file:
+                    file.write(text)
+            env = dict(session.at.env, PUPPET_LOG=bad)
+            session.at.env, kept = env, session.at.env
+            session.at.env["LD_LIBRARY_PATH"] = "%s/replay:%s" % (HOSTS, HOSTS)
+            done = session.at.run(host("replay"))  # alone: it is read, nothing listens
+            session.at.env = kept
+            puppet = re.findall(rb"^puppet: .*", done.stderr, re.M)
+            expect(done.returncode in (0, 1), "status %d of %r" % (done.returncode, text))
+            expect(done.returncode == 0 or len(puppet) == 1 and done.stderr.count(b"\n") == 1,
+                   "not one line: %r" % done.stderr)
+            seen[done.returncode] += 1
+            if done.returncode == 0 and text:
+                done = session.play("--pc-sampling", "on", log=bad)
+                expect(done.returncode in (0, 1), "status %d under sonde" % done.returncode)
+        print("played %d, refused %d" % (seen[0], seen[1]))
+        expect(seen[1] > 12, "refused")
+
+
+def play_log(path):
+    """A recorded log, also compressed: its profile in a few lines."""
+    with Session() as session:
+        if path.endswith(".gz"):
+            with gzip.open(path, "rb") as packed, open(session.log, "wb") as file:
+                shutil.copyfileobj(packed, file)
+        else:
+            shutil.copy(path, session.log)
+        trace = re.search(r'^trace "([^"]*)"', "\n".join(session.lines()[:4]), re.M)
+        options = ["--pc-sampling", "on"] if trace and "pc" in trace.group(1).split(",") else []
+        done = session.play(*options)
+        expect(done.returncode == 0, "status %d" % done.returncode)
+        print(count(session.facts()))
+
+
+CASES = {
+    "work": round_trip("work", has=("kernels", "copies", "fills", "runtime calls", "driver calls", "waits", "memory")),
+    "threads": round_trip("threads"),
+    "old_records": round_trip("threads", cupti="version=24"),
+    "one_buffer": round_trip("threads", cupti="version=18,one-buffer"),
+    "worker": round_trip("threads", cupti="worker"),
+    "epoch_times": round_trip("one", cupti="no-stamp"),
+    "leaks": round_trip("leaks", has=("kernels", "marks")),
+    "graphs": round_trip("graphs"),
+    "graph_mode": round_trip("graphs", "--cuda-graph", "graph", has=("graphs",)),
+    "waits": round_trip("waits", has=("waits",)),
+    "reset": round_trip("reset"),
+    "devices": round_trip("devices"),
+    "contexts": round_trip("contexts"),
+    "sampled": round_trip("one", "--pc-sampling", "on", has=("samples",)),
+    "sampled_contexts": round_trip("contexts", "--pc-sampling", "on"),
+    "no_rights": round_trip("one", "--pc-sampling", "on", cupti="pc-enable=35"),
+    "varied": varied,
+    "failing": failing,
+    "cut_off": cut_off,
+    "killed": killed,
+    "bounded": bounded,
+    "hostile": hostile,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
