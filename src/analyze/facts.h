@@ -473,7 +473,7 @@ struct step {
 	int64_t gpu_busy_ns, idle_ns;
 	int64_t kernel_count;
 	uint32_t name;
-	bool outlier;
+	bool outlier, setup; /* setup: it began before the steady part of its device */
 	uint32_t source;
 	VEC(const char *)
 	differs; /* "idle 12.1 ms more", in facts' arena; a fault or a

@@ -172,8 +172,7 @@ static void first_launches(struct setup *setup)
 	}
 }
 
-/* Does the device run work of this source? */
-static bool source_of(const struct timeline *timeline, uint32_t device, uint32_t source)
+bool device_runs(const struct timeline *timeline, uint32_t device, uint32_t source)
 {
 	for (size_t i = 0; i < timeline->ops.segments.count; i++)
 		if (timeline->ops.segments.at[i].device == device &&
@@ -311,7 +310,7 @@ static void device_setup(struct setup *setup, struct facts *facts, uint32_t inde
 	size_t count;
 
 	for (uint32_t i = 0; i < timeline->session->sources.count; i++)
-		sources[i] = source_of(timeline, index, i);
+		sources[i] = device_runs(timeline, index, i);
 	/* Memory that is obtained in the loop is the loop's. */
 	count = intervals(setup, sources, SETUP_LAUNCH, first, end, spare);
 	from = steady_from(spare, count, first_kernel(setup, device, sources), end);

@@ -360,9 +360,35 @@ int64_t step_at(const struct step_facts *steps, size_t first, uint32_t source, i
 	return 0;
 }
 
+/* What the first steps do once is no news about the others. */
+static void steps_setup(struct steps *steps)
+{
+	const struct facts *facts = steps->facts;
+	size_t sources = steps->timeline->session->sources.count;
+	int64_t *steady_ns = mem_alloc((sources + 1) * sizeof(*steady_ns));
+
+	for (uint32_t source = 0; source < sources; source++) {
+		steady_ns[source] = INT64_MIN;
+		for (uint32_t d = 0; d < facts->devices.count; d++) {
+			const struct steady_fact *steady = &facts->devices.at[d].steady;
+
+			if (steady->has && steady->start_ns > steady_ns[source] &&
+			    device_runs(steps->timeline, d, source))
+				steady_ns[source] = steady->start_ns;
+		}
+	}
+	for (size_t i = 0; i < steps->out->step.count; i++) {
+		struct step *step = &steps->out->step.at[i];
+
+		step->setup = step->source < sources && step->start_ns < steady_ns[step->source];
+	}
+	free(steady_ns);
+}
+
 static void steps_finish(struct steps *steps)
 {
 	if (steps->out->step.count) {
+		steps_setup(steps);
 		steps_gpu(steps);
 		steps_loader(steps);
 		steps_judge(steps);

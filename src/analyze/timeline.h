@@ -431,6 +431,9 @@ bool collective_name(const char *name);
 void host_ops(struct timeline *timeline, struct facts *facts);
 /* Set-up, and the times of what is steady; idle_facts tells its idle time. */
 void setup_facts(struct timeline *timeline, struct facts *facts);
+
+/* Does the device run work of this source? */
+bool device_runs(const struct timeline *timeline, uint32_t device, uint32_t source);
 enum setup_kind setup_kind_of(const char *name);
 void idle_facts(struct timeline *timeline, struct facts *facts);
 

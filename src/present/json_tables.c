@@ -177,6 +177,8 @@ static void put_steps(const struct facts *facts, const struct step_facts *steps,
 		json_object(json, NULL);
 		json_i64(json, "index", (int64_t)i);
 		json_i64(json, "ns", step->end_ns - step->start_ns);
+		if (step->setup)
+			json_bool(json, "setup", true);
 		json_array(json, "differs");
 		for (size_t j = 0; j < step->differs.count; j++)
 			json_text(json, NULL, step->differs.at[j]);

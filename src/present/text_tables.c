@@ -201,6 +201,8 @@ static void print_outliers(struct page *page, const struct step_facts *steps)
 		told++;
 		buf_printf(&text, _("number %d took %s"), (int)i,
 			   units_ns(&ns, step->end_ns - step->start_ns));
+		if (step->setup)
+			buf_printf(&text, " %s", _("(in the set-up)"));
 		for (size_t j = 0; j < step->differs.count; j++)
 			buf_printf(&text, "%s%s", j ? "; " : ": ", step->differs.at[j]);
 		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_PLAIN,

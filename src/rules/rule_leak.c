@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/i18n.h"
 #include "base/units.h"
 #include "rules/tell.h"
@@ -127,6 +129,14 @@ static void tell_objects(const struct facts *facts, const struct rule *rule,
 	finding_advice(finding, _(OBJECTS[kind].advice));
 }
 
+/* PyTorch keeps events that nobody uses, and makes one where none is left: until as many were
+ * in use at once as ever will be, some are made now and then. One a step is another matter. */
+static bool may_be_pool(const struct facts *facts, const struct object_fact *object)
+{
+	return object->site && strstr(object->site, "c10::cuda::CUDAEvent") &&
+	       object->leaked < (int64_t)facts->steps.step.count;
+}
+
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
 {
 	for (size_t i = 0; i < facts->memory.count; i++) {
@@ -136,7 +146,8 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 			tell_blocks(facts, rule, memory, findings);
 		for (int kind = 0; kind < HELD_KINDS; kind++) {
 			if (memory->objects[kind].live != FACT_UNKNOWN &&
-			    memory->objects[kind].leaked)
+			    memory->objects[kind].leaked &&
+			    !may_be_pool(facts, &memory->objects[kind]))
 				tell_objects(facts, rule, memory, (enum held_kind)kind, findings);
 		}
 	}

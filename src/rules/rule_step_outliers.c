@@ -4,7 +4,7 @@
 
 /* With fewer steps there is no usual one to differ from. */
 static const size_t STEPS_LEAST = 5;
-/* All outliers together must cost so much of all steps. */
+/* All outliers together must cost so much of all steps; those of the set-up are its own. */
 static const double OUTLIER_SHARE = 0.01;
 static const double OUTLIER_WARN_SHARE = 0.1;
 
@@ -22,6 +22,8 @@ static struct outliers outliers_of(const struct step_facts *steps)
 		const struct step *step = &steps->step.at[i];
 		int64_t ns = step->end_ns - step->start_ns;
 
+		if (step->setup)
+			continue;
 		sum.all_ns = capped_add(sum.all_ns, ns);
 		if (!step->outlier)
 			continue;
@@ -61,7 +63,7 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 		_("%lld of %zu steps (%s) took much longer than the rest and cost %s together. The "
 		  "longest, number %zu, took %s against a median of %s."),
 		(long long)sum->count, steps->step.count, steps_name(facts, steps, findings),
-		units_ns(&over, sum->over_p50_ns), sum->worst + 1,
+		units_ns(&over, sum->over_p50_ns), sum->worst,
 		units_ns(&longest, worst->end_ns - worst->start_ns),
 		units_ns(&median, steps->p50_ns));
 	if (worst->differs.count)

@@ -10,6 +10,7 @@ fail. Exit status 77 (skipped) without python3-jsonschema.
 import copy
 import glob
 import json
+import re
 import subprocess
 import sys
 
@@ -41,6 +42,13 @@ def main():
     validator = jsonschema.Draft7Validator(schema)
     paths = [p for place in PLACES for p in sorted(glob.glob(f"{source}/{place}"))]
     checked, bad = None, 0
+    system = schema["properties"]["devices"]["items"]["properties"]["system"]["properties"]
+    stats = system["stats"]["properties"]
+    with open(f"{source}/src/model/metric.h", encoding="utf-8") as file:
+        metrics = set(re.findall(r"\bX\((\w+),\s*\"", file.read()))
+    if metrics != set(stats) or metrics - set(system):
+        bad += 1
+        print(f"metrics and the schema's differ: {sorted((metrics ^ set(stats)) | (metrics - set(system)))}")
     count = 0
     for path in paths:
         got = report(sonde, path)

@@ -428,6 +428,17 @@ static void steps(struct rule_bench *bench, size_t count, int64_t outlier_ns)
 	}
 }
 
+Test(step_outliers, of_the_set_up_are_no_finding)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)bench_init(&bench);
+	steps(&bench, 10, 20 * MS);
+	bench.facts.steps.step.at[9].setup = true;
+	cr_assert_eq(found_by(&bench, &rule_step_outliers), 0);
+	bench_done(&bench);
+}
+
 Test(step_outliers, need_five_steps_and_a_hundredth_of_the_time)
 {
 	static const struct {

@@ -46,6 +46,27 @@ Test(setup, a_start_full_of_loading_is_left_out_and_said)
 	trace_done(&trace);
 }
 
+/* Profiler steps: one while it loads, which is long, and one later that is. */
+Test(setup, steps_of_the_start_are_told_to_be)
+{
+	struct trace trace = trace_new();
+	int64_t steady_us = program(&trace, 20000, 500, 200) - 10;
+	const struct step_facts *steps;
+
+	trace_range(&trace, 1, RANGE_STEP, "ProfilerStep", 100, steady_us - 100);
+	for (int i = 0; i < 20; i++)
+		trace_range(&trace, 1, RANGE_STEP, "ProfilerStep", steady_us + 1000 * i,
+			    steady_us + 1000 * i + (i == 10 ? 1990 : 990));
+	cr_assert(trace_analyze(&trace)->steady.has);
+	steps = &trace.facts->steps;
+	cr_assert_eq(steps->step.count, 21);
+	for (size_t i = 0; i < steps->step.count; i++) {
+		cr_assert_eq(steps->step.at[i].setup, i == 0, "step %zu", i);
+		cr_assert_eq(steps->step.at[i].outlier, i == 0 || i == 11, "step %zu", i);
+	}
+	trace_done(&trace);
+}
+
 Test(setup, without_loading_nothing_is_left_out)
 {
 	struct trace trace = trace_new();
