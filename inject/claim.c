@@ -14,6 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* By its file sonde tells a library of another build before it is loaded anywhere. */
+static const struct segment_mark mark
+	__attribute__((used)) = { SEGMENT_MARK_WORD, SEGMENT_VERSION };
+
 /* [setup] The digits at `at`; *ret_end behind them. 0 if there are none. */
 static uint64_t digits(const char *at, const char **ret_end)
 {
@@ -203,6 +207,8 @@ static struct segment *claim(int file, const struct inject *inject, enum segment
 	if (head == MAP_FAILED)
 		return NULL;
 	ticks = start_ticks(&outer_pid);
+	if (head->magic == SPOOL_MAGIC && head->version != SEGMENT_VERSION)
+		atomic_store(&head->stranger, SEGMENT_VERSION);
 	if (head->magic == SPOOL_MAGIC && head->version == SEGMENT_VERSION) {
 		segment = shared(file, head, outer_pid, inject->pid, image);
 		if (!segment) {

@@ -89,9 +89,8 @@ struct idle_fact {
 	int64_t count;
 	int64_t longest_ns, longest_at_ns;
 	VEC(struct during) during; /* by ns, longest first; parts of ns, may cover less */
-	VEC(const char *)
-	board;                           /* faults and changes of the clock in the longest gap, in
-					    facts' arena */
+	/* Faults and changes of the clock in the longest gap, in facts' arena. */
+	VEC(const char *) board;
 	int64_t upload_ns, upload_count; /* of ns and of the gaps: those that an upload ended */
 	int64_t turnaround_ns, turnaround_count; /* those from a short kernel to the next, queued */
 	const char *thread_state; /* of the session: what the launching thread was at in most
@@ -475,9 +474,8 @@ struct step {
 	uint32_t name;
 	bool outlier, setup; /* setup: it began before the steady part of its device */
 	uint32_t source;
-	VEC(const char *)
-	differs; /* "idle 12.1 ms more", in facts' arena; a fault or a
-		    clock that was held down at the time comes first */
+	/* "idle 12.1 ms more", in facts' arena; a fault or a held clock at the time first. */
+	VEC(const char *) differs;
 };
 
 /* A change of the reasons that hold a clock down. */

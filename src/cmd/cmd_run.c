@@ -93,35 +93,6 @@ static const struct opt run_opts[] = {
 	OPT_END,
 };
 
-/* The library beside the program, or where it is installed. */
-static int find_library(const struct run_args *args, char ret_path[PATH_MAX], struct err *err)
-{
-	static const char *const places[] = { "libsonde-inject.so",
-					      "../lib/sonde/libsonde-inject.so" };
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	if (args->library)
-		return realpath(args->library, ret_path) ? 0 : err_errno(err, "%s", args->library);
-	if (len <= 0)
-		return err_errno(err, "/proc/self/exe");
-	self[len] = 0;
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		char path[PATH_MAX];
-
-		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]) <
-			    (int)sizeof(path) &&
-		    realpath(path, ret_path))
-			return 0;
-	}
-	return err_set(err, ERR_MISSING,
-		       "libsonde-inject.so is neither beside %s nor in "
-		       "../lib/sonde",
-		       self);
-}
-
 static const char *trace_list(const struct run_args *args)
 {
 	return args->trace ? args->trace : "cuda,nvtx,memory,sync,sched,cpu,python";
@@ -357,7 +328,7 @@ static void tell(const struct run *run)
 			"sonde run: %s profiles the program itself: its GPU activity is not "
 			"recorded\n",
 			other_tool(run->args->command.at[0]));
-	else if (!status.processes)
+	else if (!status.processes && !status.stranger)
 		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
 }
 
@@ -402,7 +373,7 @@ static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_M
 	static const char *const injections[] = { CUDA_INJECTION, NVTX_INJECTION };
 	char library[PATH_MAX];
 	size_t at = 1; /* [0] is the spool's path */
-	int ret = find_library(args, library, err);
+	int ret = run_host_library(args->library, library, err);
 
 	if (ret >= 0)
 		ret = trace_words(args, &ret_env[at++], err);

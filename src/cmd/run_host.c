@@ -1,12 +1,49 @@
 #include "cmd/run_host.h"
 
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
+#include "collect/spool.h"
 
 #define OSRT "libsonde-osrt.so"
+
+static int find_library(const char *given, char ret_path[PATH_MAX], struct err *err)
+{
+	static const char *const places[] = { "libsonde-inject.so",
+					      "../lib/sonde/libsonde-inject.so" };
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (given)
+		return realpath(given, ret_path) ? 0 : err_errno(err, "%s", given);
+	if (len <= 0)
+		return err_errno(err, "/proc/self/exe");
+	self[len] = 0;
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]) <
+			    (int)sizeof(path) &&
+		    realpath(path, ret_path))
+			return 0;
+	}
+	return err_set(err, ERR_MISSING,
+		       "libsonde-inject.so is neither beside %s nor in "
+		       "../lib/sonde",
+		       self);
+}
+
+int run_host_library(const char *given, char ret_path[PATH_MAX], struct err *err)
+{
+	int ret = find_library(given, ret_path, err);
+
+	return ret < 0 ? ret : spool_check_library(ret_path, err);
+}
 
 bool run_host_has_word(const char *list, const char *word)
 {
@@ -64,7 +101,7 @@ int run_host_preload(const char *inject, const char *before, struct buf *out, st
 {
 	char library[PATH_MAX];
 
-	if (beside(inject, OSRT, ": ", library, err) < 0)
+	if (beside(inject, OSRT, ": ", library, err) < 0 || spool_check_library(library, err) < 0)
 		return err->code;
 	buf_text(out, "LD_PRELOAD=");
 	while (before && *before) {

@@ -1,13 +1,19 @@
 /*
- * run_host.h - the environment that a run gives its command for the host side:
- * libsonde-osrt.so in LD_PRELOAD, the start-up module in PYTHONPATH.
+ * run_host.h - what a run loads into its command: where libsonde-inject.so is, and the
+ * environment for the host side: libsonde-osrt.so in LD_PRELOAD, the start-up module
+ * in PYTHONPATH.
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+
+/* Path of libsonde-inject.so: `given`, or NULL: beside the program, or where it is installed.
+ * ERR_MISSING, ERR_IO; ERR_UNSUPPORTED: it is of another build. */
+int run_host_library(const char *given, char ret_path[PATH_MAX], struct err *err);
 
 /* The word `word` is in the list "a,b,c". */
 bool run_host_has_word(const char *list, const char *word);

@@ -486,6 +486,8 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 			return ret;
 	}
 	spool->ask = 0;
+	spooled_look_at_stranger(&spool->complaints, sink->session,
+				 atomic_load(&spool->head->stranger));
 	return 0;
 }
 
@@ -567,6 +569,7 @@ void spool_status(const struct spool *spool, struct spool_status *ret_status)
 	*ret_status = spool->status;
 	ret_status->unserved = atomic_load(&spool->head->unserved);
 	ret_status->unserved_host = atomic_load(&spool->head->unserved_host);
+	ret_status->stranger = atomic_load(&spool->head->stranger);
 	for (uint32_t i = 0; i < SEGMENT_COUNT_MAX; i++) {
 		if (spool->live[i]) {
 			ret_status->live++;

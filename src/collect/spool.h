@@ -43,6 +43,10 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 void spool_close(struct spool *spool);
 DEFINE_OWNED(spool, spool_close);
 
+/* Is that the file of a library that fills such a spool? ERR_UNSUPPORTED: it is of another
+ * build, with a line that says so; ERR_MISSING, ERR_IO. */
+int spool_check_library(const char *path, struct err *err);
+
 /* For SEGMENT_ENV: the spool as another process of ours opens it. */
 const char *spool_path(const struct spool *spool);
 
@@ -67,6 +71,7 @@ struct spool_status {
 	uint32_t live;          /* of them with a segment */
 	uint32_t unserved;      /* processes that found no segment */
 	uint32_t unserved_host; /* the same, of those that only make calls of the system */
+	uint32_t stranger; /* version of a library of another build that a process has; 0: none */
 	int64_t kernels, copies, calls, ranges, samples;
 	int64_t dropped; /* records and slots, as counted by the processes and here */
 };

@@ -146,6 +146,8 @@ void spooled_complain(struct complaints *told, const struct spooled *p, const ch
 /* Why the process recorded less, once. */
 void spooled_look_at_reason(struct complaints *told, struct spooled *p);
 void spooled_look_at_lacks(struct complaints *told, struct spooled *p);
+/* A process has a library of another build, once; `version` 0: none has. */
+void spooled_look_at_stranger(struct complaints *told, struct session *session, uint32_t version);
 /* What is known when the process ends, or is let go. */
 void spooled_sum_up(struct complaints *told, struct spooled *p);
 void spooled_sum_up_quiet(struct complaints *told, struct spooled *p);

@@ -123,6 +123,24 @@ void spooled_look_at_lacks(struct complaints *told, struct spooled *p)
 	}
 }
 
+void spooled_look_at_stranger(struct complaints *told, struct session *session, uint32_t version)
+{
+	struct complaint complaint = { 0 };
+
+	if (!version)
+		return;
+	snprintf(complaint.line, sizeof(complaint.line),
+		 "the library in a process is of another build of sonde (version %u, not %d): "
+		 "nothing of it is recorded",
+		 version, SEGMENT_VERSION);
+	for (size_t i = 0; i < told->lines.count; i++) {
+		if (!strcmp(told->lines.at[i].line, complaint.line))
+			return;
+	}
+	*VEC_ADD(&told->lines) = complaint;
+	session_note(session, SESSION_NONE, "%s", complaint.line);
+}
+
 /* Which records were lost: launches, or what hardly matters. */
 static void sum_up_loss(struct complaints *told, struct spooled *p)
 {

@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 10,
+	SEGMENT_VERSION = 11,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -286,12 +286,25 @@ struct segment {
 	struct segment_name names[SEGMENT_NAMES];
 };
 
+/* In the file of each library that fills segments, found by its word: which. Neither is ever
+ * changed, as a sonde of another build looks for it. */
+#define SEGMENT_MARK_WORD "sonde segment mark:"
+
+struct segment_mark {
+	char word[sizeof(SEGMENT_MARK_WORD)];
+	uint32_t version;
+};
+
 /* The spool's first SPOOL_HEAD bytes; segments follow, `segment_bytes` each. */
 #define SPOOL_MAGIC 0x31306c6f6f707373ull
 
 struct spool_head {
+	/* Where they are in every version, as libraries of other builds leave their word here. */
 	uint64_t magic;
-	uint32_t version, count;
+	uint32_t version;
+	_Atomic uint32_t stranger; /* the version of a library of another build; 0: none came */
+	/* Of this version. */
+	uint32_t count;
 	uint64_t segment_bytes;
 	_Atomic uint32_t owner[SEGMENT_COUNT_MAX]; /* pid, as /proc has it, that claimed it;
 						      0: free */

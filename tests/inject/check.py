@@ -892,6 +892,27 @@ def pip_layout():
         at.close()
 
 
+def other_build():
+    """A library that writes another version: one line, and the program is not started."""
+    at = Place()
+    word = b"sonde segment mark:\0"
+    try:
+        with open(os.path.join(os.path.dirname(SONDE), "libsonde-inject.so"), "rb") as file:
+            library = file.read()
+        mark = library.index(word) + len(word)
+        other = os.path.join(at.here, "libsonde-inject.so")
+        for changed, says in ((library[:mark] + b"\7\0\0\0" + library[mark + 4:], b"it writes recordings of version 7"),
+                              (library.replace(word, b"x" * len(word)), b"or one of an older build")):
+            with open(other, "wb") as file:
+                file.write(changed)
+            done = at.sonde(host("one"), "--inject", other)
+            expect(done.returncode == 125 and not done.stdout, "%d %r" % (done.returncode, done.stdout))
+            expect(done.stderr.count(b"\n") == 1 and says in done.stderr, "not said: %s" % says.decode())
+        at.clean(keep=("libsonde-inject.so",))
+    finally:
+        at.close()
+
+
 def terminal_end():
     """A flush at exit that hangs holds up neither the program nor the profile, which has what was there."""
     at = Place(cupti="hang-exit")
@@ -908,6 +929,7 @@ def terminal_end():
 
 
 CASES = {
+    "other_build": other_build,
     "one": same(host("one"), kernels=1000, lost=0),
     "worker": same(host("one"), cupti="worker", kernels=1000, lost=0),
     "threads": same(host("threads"), lost=0),

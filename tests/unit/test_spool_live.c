@@ -25,6 +25,8 @@ static struct world world_open(struct spool_opts opts)
 {
 	struct world world = { .record = record_new() };
 
+	/* One of another build would fill nothing. */
+	cr_assert_eq(spool_check_library(INJECT_LIBRARY, &err), 0, "%s", err.line);
 	cr_assert_eq(spool_open(&opts, &world.spool, &err), 0, "%s", err.line);
 	return world;
 }
@@ -184,6 +186,7 @@ Test(spool_live, processes_that_found_no_segment_run_on_and_are_counted)
 		(void)nanosleep(&tick, NULL);
 		cr_assert_geq(spool_take(world.spool, &world.record->sink, &err), 0);
 		spool_status(world.spool, &world.status);
+		cr_assert_eq(world.status.stranger, 0, "%s", spool_complaint(world.spool, 0));
 	} while (world.status.processes + world.status.unserved < 5);
 	close(ends[0]);
 	close(ends[1]);
@@ -196,4 +199,78 @@ Test(spool_live, processes_that_found_no_segment_run_on_and_are_counted)
 	cr_assert_eq(world.status.kernels, 20);
 	cr_assert_eq(world.status.dropped, 0);
 	world_close(&world);
+}
+
+/* As a sonde of another build would make it; the place of the version is every build's. */
+static void make_it_of_another_build(const struct world *world)
+{
+	uint32_t version = SEGMENT_VERSION + 1;
+	int file = open(spool_path(world->spool), O_RDWR | O_CLOEXEC);
+
+	cr_assert_eq(pwrite(file, &version, sizeof(version), 8), (ssize_t)sizeof(version));
+	close(file);
+}
+
+Test(spool_live, a_library_of_another_build_records_nothing_and_says_so)
+{
+	struct world world = world_open((struct spool_opts){ .segments = 2 });
+	char line[256];
+
+	make_it_of_another_build(&world);
+	end(start(&world, "one", -1));
+	end(start(&world, "nvtx", -1));
+	cr_assert_geq(spool_finish(world.spool, &world.record->sink, &err), 0);
+	spool_status(world.spool, &world.status);
+	cr_assert_eq(world.status.processes, 0);
+	cr_assert_eq(world.status.stranger, SEGMENT_VERSION);
+	snprintf(line, sizeof(line),
+		 "the library in a process is of another build of sonde (version %d, not %d): "
+		 "nothing of it is recorded",
+		 SEGMENT_VERSION, SEGMENT_VERSION);
+	cr_assert_str_eq(spool_complaint(world.spool, 0), line);
+	cr_assert_null(spool_complaint(world.spool, 1));
+	world_close(&world);
+}
+
+/* A copy of the library with its mark changed. */
+static void marked(const char *path, const char *word, uint32_t version)
+{
+	OWN(own_fclosep) FILE *in = fopen(INJECT_LIBRARY, "re"), *out = fopen(path, "we");
+	static char bytes[16 << 20];
+	size_t len;
+	char *at;
+
+	cr_assert_not_null(in);
+	cr_assert_not_null(out);
+	len = fread(bytes, 1, sizeof(bytes), in);
+	at = memmem(bytes, len, SEGMENT_MARK_WORD, sizeof(SEGMENT_MARK_WORD));
+	cr_assert_not_null(at);
+	memcpy(at, word, strlen(word));
+	memcpy(at + offsetof(struct segment_mark, version), &version, sizeof(version));
+	cr_assert_eq(fwrite(bytes, 1, len, out), len);
+}
+
+Test(spool_live, a_library_of_another_build_is_known_by_its_file)
+{
+	char path[] = "/tmp/sonde-test-XXXXXX", line[512];
+	int file = mkstemp(path);
+
+	cr_assert_geq(file, 0);
+	close(file);
+	marked(path, SEGMENT_MARK_WORD, 3);
+	cr_assert_eq(spool_check_library(path, &err), ERR_UNSUPPORTED);
+	snprintf(line, sizeof(line),
+		 "%s is of another build of sonde: it writes recordings of version 3, this sonde "
+		 "reads version %d",
+		 path, SEGMENT_VERSION);
+	cr_assert_str_eq(err.line, line);
+	marked(path, "sonde segment mask:", SEGMENT_VERSION);
+	cr_assert_eq(spool_check_library(path, &err), ERR_UNSUPPORTED);
+	snprintf(line, sizeof(line), "%s is no library of sonde's, or one of an older build", path);
+	cr_assert_str_eq(err.line, line);
+	marked(path, SEGMENT_MARK_WORD, SEGMENT_VERSION);
+	cr_assert_eq(spool_check_library(path, &err), 0);
+	unlink(path);
+	cr_assert_eq(spool_check_library(path, &err), ERR_MISSING);
+	cr_assert_eq(spool_check_library("/tmp", &err), ERR_UNSUPPORTED);
 }
