@@ -15,10 +15,11 @@
 
 #include "base/str.h"
 
-/* Of fewer looks the most frequent state is chance: with 8, a state that is seen in
- * at least half of them holds a sixth of the time or more with 95 % certainty
- * (4 of 8, one-sided Clopper-Pearson bound 0.19). */
-static const int64_t LOOKS_LEAST = 8;
+/* How many of so many looks must agree, and half of more: what they saw then holds a sixth
+ * of the time or more with 95 % certainty (one-sided Clopper-Pearson bounds: 3 of 3: 0.37,
+ * 3 of 5 and 4 of 8: 0.19). Of fewer the most frequent is chance. */
+enum { LOOKS_LEAST = 3, LOOKS_MANY = 8 };
+static const int64_t AGREE_LEAST[LOOKS_MANY] = { 0, 0, 0, 3, 3, 3, 4, 4 };
 /* Of more names, which only an invented file has, lines are not summed up. */
 static const size_t NAMES_MOST = 2048;
 
@@ -218,6 +219,11 @@ static const char *state_of(const struct look_counts *counts, const struct sessi
 	return waits && waits >= counts->all[kind] - waits ? waiting : NULL;
 }
 
+static bool enough(int64_t agree, int64_t all)
+{
+	return all >= LOOKS_LEAST && agree >= (all < LOOKS_MANY ? AGREE_LEAST[all] : all - agree);
+}
+
 static void tell_states(const struct look_counts *counts, const struct session *session,
 			struct idle_fact *idle)
 {
@@ -230,7 +236,7 @@ static void tell_states(const struct look_counts *counts, const struct session *
 		idle->thread_state = exact;
 		idle->thread_ns = counts->all[LOOK_EXACT];
 		idle->thread_state_ns = ns;
-	} else if (look && counts->all[LOOK_STATE] >= LOOKS_LEAST) {
+	} else if (look && enough(looks, counts->all[LOOK_STATE])) {
 		idle->thread_state = look;
 		idle->thread_looks = counts->all[LOOK_STATE];
 		idle->thread_state_looks = looks;
@@ -244,13 +250,13 @@ void looks_tell(struct look_counts *counts, const struct session *session, struc
 
 	tell_states(counts, session, idle);
 	most = most_of(counts, session, LOOK_PYTHON, &looks);
-	if (most && counts->all[LOOK_PYTHON] >= LOOKS_LEAST) {
+	if (most && enough(looks, counts->all[LOOK_PYTHON])) {
 		idle->python = most->name;
 		idle->python_looks = counts->all[LOOK_PYTHON];
 		idle->python_function_looks = looks;
 	}
 	most = most_of(counts, session, LOOK_CPU, &looks);
-	if (most && counts->all[LOOK_CPU] >= LOOKS_LEAST) {
+	if (most && enough(looks, counts->all[LOOK_CPU])) {
 		idle->cpu = most->name;
 		idle->cpu_samples = counts->all[LOOK_CPU];
 		idle->cpu_function_samples = looks;
