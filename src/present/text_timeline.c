@@ -188,11 +188,25 @@ static const char *looks_text(struct page *page, int64_t part, int64_t all)
 	return page_printf(page, _(", in %lld of %lld looks"), (long long)part, (long long)all);
 }
 
+/* Of the first causes findings say it. A thread that runs while it waits for the GPU, or
+ * while what it launched waits for a stream, does nothing that it should not. */
+static const char *meanwhile_text(enum idle_cause cause, enum thread_wait wait)
+{
+	if (cause == IDLE_HOST_LATE || cause == IDLE_LAUNCH_RATE)
+		return "";
+	if (wait == THREAD_RUNS)
+		return cause == IDLE_SYNC_BLOCKED ? _("it ran: in the call, where the driver "
+						      "copies, or spins while it waits")
+						  : "";
+	return thread_wait_text(wait);
+}
+
 /* "              its thread: waiting: futex, in 41 of 50 looks". */
 static void print_thread(struct page *page, const struct facts *facts, const struct idle_fact *idle)
 {
 	enum thread_wait wait = thread_wait(facts, idle);
 	struct unit_text ns, all;
+	const char *meanwhile;
 
 	if (idle->thread_state)
 		print_seen(page, _("its thread: "), SEEN_TEXT, idle->thread_state,
@@ -201,10 +215,9 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 							 units_ns(&all, idle->thread_ns))
 					   : looks_text(page, idle->thread_state_looks,
 							idle->thread_looks));
-	/* Findings say it of what they speak about. */
-	if (idle->thread_state && idle->cause != IDLE_HOST_LATE &&
-	    idle->cause != IDLE_LAUNCH_RATE && *thread_wait_text(wait))
-		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM, thread_wait_text(wait));
+	meanwhile = idle->thread_state ? meanwhile_text(idle->cause, wait) : "";
+	if (*meanwhile)
+		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM, meanwhile);
 	if (idle->python)
 		print_seen(page, _("in Python: "), SEEN_TEXT,
 			   text_string(page, facts, idle->python),

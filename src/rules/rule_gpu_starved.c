@@ -132,6 +132,25 @@ static void loader_advice(struct finding *finding, const char *loader)
 				  "the upload overlaps too"));
 }
 
+/* What kept the thread away beside the loader. */
+static void tell_beside(const struct facts *facts, const struct starved *starved,
+			struct finding *finding, struct findings *findings)
+{
+	const struct during *other = starved->other;
+	struct unit_text ns;
+
+	if (!other || !names_work(facts, other))
+		return;
+	finding->claim = finding_text(findings, _("%s For %s it was in %s."), finding->claim,
+				      units_ns(&ns, other->ns), tell_name(facts, other->name));
+	finding_evidence(finding, "idle.host_late.during", (double)other->ns, "ns",
+			 tell_name(facts, other->name));
+	finding_advice(finding, finding_text(findings,
+					     _("What the thread does in %s comes on top: do it in "
+					       "another thread, or less often"),
+					     tell_name(facts, other->name)));
+}
+
 static void tell_loader(const struct facts *facts, const struct rule *rule,
 			const struct device_fact *device, const struct starved *starved,
 			struct findings *findings)
@@ -152,6 +171,7 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "idle.host_late.during.loader", (double)starved->loader_ns, "ns",
 			 loader);
 	loader_advice(finding, loader);
+	tell_beside(facts, starved, finding, findings);
 	loader_impact(facts, starved, finding);
 	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
 				"faster than the GPU's steps?"));

@@ -25,6 +25,7 @@ def pipeline(path):
     check("data loading" in json.dumps(found.get("gpu_starved", {})), "the starved GPU waits in 'data loading'")
     idle = json.dumps(device["idle"])
     check("sleep" in idle, "the sleep is named in the idle causes")
+    check("sleep" in found.get("gpu_starved", {}).get("claim", ""), "and in the finding")
     check(device["kernel_count"] == 20 * 302, "kernels %d of %d" % (device["kernel_count"], 20 * 302))
     check(device["memcpy_count"] == 20 * 10, "copies %d of %d" % (device["memcpy_count"], 20 * 10))
     check(device["kernel_ns"] <= device["kernel_sum_ns"], "overlap of streams is not summed: %d <= %d"

@@ -125,6 +125,9 @@ def main():
     for rule in ("gpu_starved", "pageable_copy", "sync_readback", "leak", "launch_bound"):
         tally.holds("findings", rule in found, "%s is missing: %s" % (rule, found))
     tally.same("findings", "the first", found[0], "gpu_starved")
+    parts = {e["metric"]: e["value"] for e in report["findings"][0]["evidence"]}
+    tally.same("findings", "loading", parts["idle.host_late.during.loader"], told["data loading"])
+    tally.same("findings", "the sleep", parts["idle.host_late.during"], told["sleep"])
     sys.exit(tally.status())
 
 
