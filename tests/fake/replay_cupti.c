@@ -120,13 +120,18 @@ static void put_samples(const struct log_call *call, struct cupti_pc_params *par
 	}
 }
 
-/* How often it is drained is a matter of time: what brought samples, and what failed, comes
- * once each, in order; then nothing, or the last failure. */
+static bool brings(const struct log_call *call)
+{
+	return !call->result && (call->total[0] || call->pc_count);
+}
+
+/* How often it is drained is a matter of time: what brought samples comes once each, in order,
+ * a failure once until there were samples again; then nothing, or the last failure. */
 static uint32_t drain(struct cupti_pc_params *params)
 {
 	struct cupti_log *log = log_now();
 	struct cupti_pc_data *data = params->u.data;
-	const struct log_call *last = NULL;
+	struct log_call *found = NULL, *last = NULL;
 
 	data->total = data->dropped = data->other_kernels = data->remaining = data->count = 0;
 	for (size_t i = 0; i < log->call_count; i++) {
@@ -135,13 +140,19 @@ static uint32_t drain(struct cupti_pc_params *params)
 		if (at->call != CALL_cuptiPCSamplingGetData || at->in != (uintptr_t)params->context)
 			continue;
 		last = at;
-		if (at->used || (!at->result && !at->total[0] && !at->pc_count))
+		if (at->used || !(at->result || brings(at)))
 			continue;
-		at->used = true;
+		if (found && (brings(at) || at->result != found->result))
+			break;
+		found = found ? found : at;
+		at->used = true; /* so are the same failures behind it */
 		if (!at->result)
-			put_samples(at, params);
-		return at->result;
+			break;
 	}
+	if (found && !found->result)
+		put_samples(found, params);
+	if (found)
+		return found->result;
 	return last ? last->result : RESULT_NOT_SUPPORTED;
 }
 

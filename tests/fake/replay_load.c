@@ -406,7 +406,7 @@ static void read_stride(struct cupti_log *log, struct scan *in)
 	uint32_t kind = (uint32_t)decimal(in, CUPTI_LOG_KINDS - 1);
 	uint32_t bytes = (uint32_t)decimal(in, CUPTI_LOG_RECORD_BYTES);
 
-	if (bytes < 8 || bytes % 8)
+	if (bytes < 8)
 		log_stop(in->line, "records of %u bytes", bytes);
 	log->strides[kind] = bytes;
 }

@@ -3,11 +3,12 @@
 (tests/fake/replay_cupti.h), gives the same profile; what is done to the log in between shows
 in it, and a file that is no such log is one line.
 
-    check_replay.py SONDE HOST_DIR [CASE...]   status 1 if one fails
-    check_replay.py SONDE HOST_DIR LOG         plays a log; prints what the profile has
+    check_replay.py SONDE HOST_DIR [CASE...]   status 1 if one fails, 77 if skipped
+    check_replay.py SONDE HOST_DIR LOG...      plays a log, also compressed, as the case "logs" does
     check_replay.py --list
 """
 import collections
+import glob
 import gzip
 import os
 import random
@@ -15,13 +16,14 @@ import re
 import shutil
 import sys
 
-from check import HOSTS, Place, expect, host, main
+from check import HOSTS, Place, Skip, expect, host, main
 
 # What of a profile must be the same. Waits are timed as they are played, and call stacks are
 # the player's.
 SAME = {
     "kernels": "select name, grid, block, device, context, stream, graph_node, bytes, duration_ns, "
                "start_ns - (select min(start_ns) from kernel) at from kernel order by at, duration_ns, stream, name",
+    "queued": "select queued_ns - start_ns from kernel where queued_ns > 0 order by start_ns",
     "copies": "select name, kind, bytes, device, context, stream, duration_ns from memcpy order by start_ns",
     "fills": "select name, bytes, device, context, stream, duration_ns from memset order by start_ns",
     "runtime calls": "select name, duration_ns, correlation from runtime order by start_ns, correlation",
@@ -99,12 +101,16 @@ def round_trip(program, *options, cupti=None, has=("kernels",), status=0):
                 expect(recorded[name], "nothing of it was recorded: " + name)
             again = session.play(*options)
             print(count(recorded))
+            kinds, samples = said(session.lines())
+            expect(kinds[10] == len(recorded["kernels"]) and kinds[1] <= len(recorded["copies"]) and
+                   kinds[5] == len(recorded["runtime calls"]) and kinds[4] == len(recorded["driver calls"]) and
+                   samples == sum(row["n"] for row in recorded["samples"]), "the log has less: %s" % kinds)
             played = session.facts()
             expect(again.returncode == 0, "status %d" % again.returncode)
             differ(recorded, played)
             # What the program did beside CUDA is not in the log.
-            said = [re.sub(r"process \d+|puppet: .*\n", "", d.stderr.decode()) for d in (done, again)]
-            expect(said[0] == said[1], "said: %r became %r" % tuple(said))
+            told = [re.sub(r"process \d+|puppet: .*\n", "", d.stderr.decode()) for d in (done, again)]
+            expect(told[0] == told[1], "said: %r became %r" % tuple(told))
             session.at.clean()
     return check
 
@@ -118,6 +124,17 @@ def buffers(session):
         elif line.startswith("r 0a000000"):
             found[-1] += 1
     return found
+
+
+def sampled_again():
+    """Memory for samples that ran over and had room again does so when it is played."""
+    with Session("pc-full=2000,pc-again=1") as session:
+        done, recorded = session.record(host("steady"), "--pc-sampling", "on", kib=16384)
+        again = session.play("--pc-sampling", "on")
+        for each in (done, again):
+            expect(b"the memory for PC samples was full" in each.stderr, "said: %r" % each.stderr)
+        differ(recorded, session.facts())
+        expect(sum(row["n"] for row in recorded["samples"]) > 2000, "samples after the first time")
 
 
 def varied():
@@ -246,19 +263,44 @@ def hostile():
         expect(seen[1] > 12, "refused")
 
 
-def play_log(path):
-    """A recorded log, also compressed: its profile in a few lines."""
+def said(lines):
+    """What a log says that the profile must have: records by kind, samples."""
+    kinds = collections.Counter(int.from_bytes(bytes.fromhex(line[2:10]), "little") for line in lines
+                                if line.startswith("r "))
+    samples = sum(int(word.split(":")[1], 16) for line in lines if line.startswith("p ")
+                  for word in line.rsplit('"', 1)[1].split())
+    return kinds, samples
+
+
+def plays(path):
+    """A log of a card: all of it is in the profile."""
     with Session() as session:
-        if path.endswith(".gz"):
-            with gzip.open(path, "rb") as packed, open(session.log, "wb") as file:
-                shutil.copyfileobj(packed, file)
-        else:
-            shutil.copy(path, session.log)
-        trace = re.search(r'^trace "([^"]*)"', "\n".join(session.lines()[:4]), re.M)
-        options = ["--pc-sampling", "on"] if trace and "pc" in trace.group(1).split(",") else []
+        opener = gzip.open if path.endswith(".gz") else open
+        with opener(path, "rb") as packed, open(session.log, "wb") as file:
+            shutil.copyfileobj(packed, file)
+        lines = session.lines()
+        trace = re.search('^trace "([^"]*)"', "\n".join(lines[:4]), re.M).group(1).split(",")
+        words = [word for word in trace if word in ("cuda", "kernel", "nvtx", "memory", "sync", "unified", "queued")]
+        options = ["--trace", ",".join(words)] + ["--pc-sampling", "on"] * ("pc" in trace)
         done = session.play(*options)
         expect(done.returncode == 0, "status %d" % done.returncode)
-        print(count(session.facts()))
+        facts = session.facts()
+        kinds, samples = said(lines)
+        print(os.path.basename(path), dict(kinds), samples, count(facts))
+        expect(len(facts["kernels"]) == kinds[10] + kinds[3], "kernels")
+        expect(len(facts["copies"]) >= kinds[1] + kinds[22] and len(facts["fills"]) == kinds[2], "copies")
+        expect(len(facts["runtime calls"]) == kinds[5] and len(facts["driver calls"]) == kinds[4], "calls")
+        expect(sum(row["n"] for row in facts["samples"]) == samples, "samples")
+
+
+def logs():
+    """Each that is kept."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    kept = sorted(glob.glob(os.path.join(here, "..", "fake", "logs", "cupti_*.log.gz")))
+    if not kept:
+        raise Skip("no recording of a card is kept")
+    for path in kept:
+        plays(path)
 
 
 CASES = {
@@ -277,14 +319,19 @@ CASES = {
     "contexts": round_trip("contexts"),
     "sampled": round_trip("one", "--pc-sampling", "on", has=("samples",)),
     "sampled_contexts": round_trip("contexts", "--pc-sampling", "on"),
+    "sampled_again": sampled_again,
     "no_rights": round_trip("one", "--pc-sampling", "on", cupti="pc-enable=35"),
+    "unified": round_trip("work", "--trace", "cuda,unified", cupti="unified=2", has=("copies",)),
+    "queued": round_trip("work", "--trace", "cuda,queued", has=("queued",)),
     "varied": varied,
     "failing": failing,
     "cut_off": cut_off,
     "killed": killed,
     "bounded": bounded,
     "hostile": hostile,
+    "logs": logs,
 }
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv, CASES))
+    more = {path: lambda path=path: plays(path) for path in sys.argv[3:] if path not in CASES}
+    sys.exit(main(sys.argv, {**CASES, **more} if len(sys.argv) > 3 else CASES))
