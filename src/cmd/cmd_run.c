@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +69,9 @@ static const struct opt run_opts[] = {
 		   N_("one PC sample of an SM every 2^N cycles; else 2^18")),
 	OPT_STRING(struct run_args, limits.pc_memory, 0, "pc-memory", "BYTES",
 		   N_("device memory for PC samples; else 128M")),
-	OPT_STRING(struct run_args, limits.osrt_threshold, 0, "osrt-threshold", "NS",
-		   N_("calls of the system (osrt) that take less are left out; 0: none; else 1000")),
+	OPT_STRING(
+		struct run_args, limits.osrt_threshold, 0, "osrt-threshold", "NS",
+		N_("calls of the system (osrt) that take less are left out; 0: none; else 1000")),
 	OPT_STRING(struct run_args, limits.memory, 0, "memory", "BYTES",
 		   N_("host memory in each process for what it records; else 64M")),
 	OPT_INT(struct run_args, delay, 0, "delay", "SECONDS", N_("begin to record after this")),
@@ -332,18 +335,24 @@ static void tell(const struct run *run)
 		fprintf(stderr, "sonde run: no process of the command used CUDA or NVTX\n");
 }
 
-/* As 'sonde report PATH' would. */
+/* As 'sonde report PATH' would; but standard output is the command's: a file or a pipe there
+ * gets nothing of ours. */
 static int show(const struct run *run, const char *path, struct err *err)
 {
 	const char *argv[] = { "report", path, run->args->lang ? "--lang" : NULL, run->args->lang,
 			       NULL };
 	const struct cmd *cmd = &cmd_report;
 	struct opt_memory *memory = NULL;
-	void *args = calloc(1, cmd->args_size);
+	void *args;
 	bool help;
-	int ret = args ? opt_parse(cmd->opts, run->args->lang ? 4 : 2, argv, args, &memory, &help,
-				   err)
-		       : -1;
+	int ret;
+
+	if (!isatty(STDOUT_FILENO) && ((fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY ||
+				       dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
+		return 0;
+	args = calloc(1, cmd->args_size);
+	ret = args ? opt_parse(cmd->opts, run->args->lang ? 4 : 2, argv, args, &memory, &help, err)
+		   : -1;
 
 	if (ret >= 0)
 		ret = cmd->run(args, err);
@@ -411,6 +420,8 @@ static int start(struct run *run, struct err *err)
 		for (size_t i = 0; i < RUN_ENV_MAX; i++)
 			vars[i] = env[i].at;
 		ret = launch_start(&opts, &run->launch, err);
+		/* Who no longer reads our lines ends no recording, and changes no status. */
+		(void)signal(SIGPIPE, SIG_IGN);
 		if (ret < 0)
 			run->status = launch_failed_status(err);
 	}

@@ -89,12 +89,22 @@ static void print_callbacks(struct page *page, const struct facts *facts)
 				      units_count(&count, all), units_ns(&ns, sum)));
 }
 
+static const int64_t SHORT_NS = 100000000;
+
 static void print_recorder(struct page *page, const struct recorder_fact *recorder)
 {
 	struct unit_text ns, cards, share;
 
 	if (!recorder->wall_ns)
 		return;
+	if (recorder->wall_ns < SHORT_NS) { /* its start and end, and no rate */
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page,
+				      _("Beside the program, sonde itself took %s of processor "
+					"time."),
+				      units_ns(&ns, recorder->cpu_ns)));
+		return;
+	}
 	page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
 		  page_printf(
 			  page,
