@@ -356,6 +356,7 @@ static int show(const struct run *run, const char *path, struct err *err)
 
 	if (ret >= 0)
 		ret = cmd->run(args, err);
+	clearerr(stdout); /* the status is the command's whatever became of the report */
 	opt_done(memory);
 	free(args);
 	return ret;
