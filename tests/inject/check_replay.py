@@ -200,6 +200,16 @@ def killed():
         print("kernels", len(recorded["kernels"]), session.at.kernels())
 
 
+def unharmed():
+    """The recorder harms nobody either: forks, signals, descriptors, ends of all kinds."""
+    for name in ("forked", "fork_exec", "vforked", "closed_first", "quick_exit", "errno_kept", "storm", "small_stacks"):
+        with Session() as session:
+            alone = session.at.run(host(name))
+            done, _ = session.record(host(name))
+            expect((done.stdout, done.returncode) == (alone.stdout, alone.returncode), name)
+            expect(session.lines()[0] == "sonde-cupti-log 1", name)
+
+
 def bounded():
     """A log that is full says so, counts what it left out, and is one."""
     with Session() as session:
@@ -327,6 +337,7 @@ CASES = {
     "failing": failing,
     "cut_off": cut_off,
     "killed": killed,
+    "unharmed": unharmed,
     "bounded": bounded,
     "hostile": hostile,
     "logs": logs,
