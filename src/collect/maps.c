@@ -120,6 +120,18 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 	return low && address < maps->at[low - 1].end ? &maps->at[low - 1] : NULL;
 }
 
+bool maps_is_made(const struct mapping *mapping)
+{
+	static const char *const starts[] = { "[",         "//anon",         "/memfd:",
+					      "/dev/zero", "/anon_hugepage", "/SYSV" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		if (str_starts(str_of(mapping->path), starts[i]))
+			return true;
+	}
+	return !mapping->path[0];
+}
+
 /* "mnt:[4026531841]"; false: it can't be told. */
 static bool namespace_of(const char *root, const char *process, char *ret_name, size_t size)
 {

@@ -33,6 +33,9 @@ bool maps_same(const struct maps *a, const struct maps *b);
 /* NULL: nothing is mapped there. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 
+/* What lies there is in no file that has symbols: the program made it. */
+bool maps_is_made(const struct mapping *mapping);
+
 /* Paths of a process as paths of ours: behind /proc/PID/root where it has a mount namespace
  * of its own (a container's). All-zero: as ours are. */
 struct maps_files {

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/maps.h"
+#include "collect/perf_map_file.h"
 
 enum { NAMES_MAX = 65536, NAME_BYTES = 120 };
 /* Between two readings of the map; doubled each time that one brings nothing. */
@@ -29,6 +30,7 @@ struct perf_stack {
 	int64_t rested_ns;
 	int64_t due_ns[ASKER_COUNT], pause_ns[ASKER_COUNT];
 	struct maps_files files;
+	struct perf_map_file *made;
 	char *later;      /* the name of a function whose table is not read yet */
 	struct map named; /* address -> index into names */
 	VEC(char *) names;
@@ -41,6 +43,7 @@ struct perf_stack *perf_stack_new(const char *root, int64_t pid, struct symbols 
 	stack->root = root;
 	stack->pid = pid;
 	stack->symbols = symbols;
+	stack->made = perf_map_file_new(root, pid);
 	for (int i = 0; i < ASKER_COUNT; i++)
 		stack->pause_ns[i] = PAUSE_NS;
 	return stack;
@@ -60,6 +63,7 @@ void perf_stack_free(struct perf_stack *stack)
 		return;
 	forget(stack);
 	maps_done(&stack->maps);
+	perf_map_file_free(stack->made);
 	free(stack->later);
 	maps_files_done(&stack->files);
 	free(stack);
@@ -141,14 +145,20 @@ static char *name_new(struct perf_stack *stack, const struct mapping *code, uint
 
 /* NULL: no code. Valid until the next call. */
 static const char *name_of(struct perf_stack *stack, uint64_t address, enum asker asker,
-			   int64_t now_ns)
+			   int64_t now_ns, bool *ret_is_python)
 {
 	const struct mapping *code = code_find(stack, address, asker, now_ns);
-	const char *file;
+	const char *file, *name;
 	uint64_t *known;
 
+	*ret_is_python = false;
 	if (!code)
 		return NULL;
+	/* Not kept here: the program may make another function there at any time. */
+	name = maps_is_made(code) ? perf_map_file_find(stack->made, address, now_ns, ret_is_python)
+				  : NULL;
+	if (name)
+		return name;
 	known = map_find(&stack->named, address);
 	if (known)
 		return stack->names.at[*known];
@@ -163,18 +173,30 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, enum aske
 	return *VEC_ADD(&stack->names) = name_new(stack, code, address);
 }
 
+/* Functions of Python's run in the interpreter's loop: it says nothing where they are known. */
+static bool is_python_loop(const char *name)
+{
+	return !strcmp(name, "_PyEval_EvalFrameDefault");
+}
+
 void perf_stack_name(struct perf_stack *stack, const uint64_t *frame, size_t frames, int64_t now_ns,
 		     struct buf *leaf, struct buf *chain)
 {
+	size_t leaf_at = leaf->len;
+	bool in_loop = false, is_python;
+
 	for (size_t i = 0; i < frames; i++) {
 		/* Return addresses lie behind the call, perhaps in the next function. */
 		const char *name = name_of(stack, frame[i] - (i > 0),
-					   i ? ASKER_CALLER : ASKER_INNERMOST, now_ns);
+					   i ? ASKER_CALLER : ASKER_INNERMOST, now_ns, &is_python);
 
 		if (!name)
 			return;
-		if (!i)
+		if (i == 1 && in_loop && is_python)
+			leaf->len = leaf_at;
+		if (!i || (i == 1 && in_loop && is_python))
 			buf_text(leaf, name);
+		in_loop = !i && is_python_loop(name);
 		buf_printf(chain, "%s%s", i ? " < " : "", name);
 		if (!strcmp(name, "main"))
 			return;

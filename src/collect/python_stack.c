@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/python_name.h"
 
 enum {
 	INTERPRETERS_MAX = 64,
@@ -176,20 +177,15 @@ static bool is_library(const char *path)
 			      : strstr(path, "/lib/python3.") && !strstr(path, "-packages/");
 }
 
-/* Its qualified name without the functions that it was made in; its file without
- * the folders. */
 static bool code_names(const struct python_stack *stack, struct code *code)
 {
-	static const char locals[] = "<locals>.";
 	char *qualname = text_at(stack, code->qualname, false);
 	char *file = text_at(stack, code->file, true);
-	const char *name = qualname, *next, *slash = file ? strrchr(file, '/') : NULL;
 
-	while (name && (next = strstr(name, locals)))
-		name = next + sizeof(locals) - 1;
-	if (name && file) {
-		code->function = mem_text(name);
-		code->base = mem_text(slash ? slash + 1 : file);
+	if (qualname && file) {
+		/* Both end where their text does. */
+		code->function = mem_text(python_name_function(str_of(qualname)).at);
+		code->base = mem_text(python_name_file(str_of(file)).at);
 		code->is_library = is_library(file);
 	}
 	free(qualname);

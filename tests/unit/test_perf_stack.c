@@ -1,6 +1,10 @@
 /* Names of addresses in a process whose map an invented /proc shows. */
 #include "collect/perf_stack.h"
 
+#include <sys/mman.h>
+
+#include "base/str.h"
+
 #include "proc_tree.h"
 
 static const int64_t MS = 1000000;
@@ -90,6 +94,72 @@ Test(perf_stack, what_lies_elsewhere_now_is_named_anew)
 	cr_assert_str_eq(chain(&rig, NOWHERE, 0, 60000 * MS), "");
 	cr_assert_str_eq(chain(&rig, LATE, 0, 120000 * MS), "two.so");
 	end(&rig);
+}
+
+/* What lies in no file has the names of the process's perf map. */
+Test(perf_stack, code_that_was_made_has_the_names_of_the_perf_map)
+{
+	struct rig rig = { 0 };
+	char text[512];
+
+	start(&rig);
+	(void)snprintf(text, sizeof(text),
+		       "555500000000-555500100000 r-xp 00000000 08:01 1   %s/bin/early\n"
+		       "7f0000000000-7f0000001000 r-xp 00000000 00:00 0\n"
+		       "7f0000002000-7f0000003000 rw-p 00000000 00:00 0\n",
+		       rig.tree.root);
+	tree_file(&rig.tree, "proc/77/maps", text);
+	cr_assert_str_eq(chain(&rig, LATE, EARLY, 1), "[code without a file] < early");
+	tree_file(&rig.tree, "tmp/perf-77.map",
+		  "7f0000000000 180 py::make.<locals>.collate:/home/me/data.py\n"
+		  "555500000000 1000 not_of_the_file\n7f0000002000 1000 not_code\n");
+	cr_assert_str_eq(chain(&rig, LATE, EARLY, 60000 * MS), "collate data.py < early");
+	cr_assert_str_eq(chain(&rig, EARLY, LATE, 60000 * MS), "early < collate data.py");
+	cr_assert_str_eq(rig.leaf.at, "early", "a function that Python's called is not Python's");
+	cr_assert_str_eq(chain(&rig, LATE + 4096, 0, 60000 * MS), "");
+	tree_file(&rig.tree, "tmp/perf-77.map",
+		  "7f0000000000 180 py::make.<locals>.collate:/home/me/data.py\n"
+		  "555500000000 1000 not_of_the_file\n7f0000002000 1000 not_code\n"
+		  "7f0000000100 10 LazyCompile:*collate\n");
+	cr_assert_str_eq(chain(&rig, LATE, EARLY, 120000 * MS), "LazyCompile:*collate < early");
+	end(&rig);
+}
+
+/* As CPython's loop is called: it stands for the function that it runs. */
+int _PyEval_EvalFrameDefault(int n);
+
+__attribute__((noinline)) int _PyEval_EvalFrameDefault(int n)
+{
+	return n + (int)getppid();
+}
+
+Test(perf_stack, the_interpreters_loop_stands_for_the_function_that_it_runs)
+{
+	struct symbols *symbols = symbols_new();
+	struct perf_stack *stack = perf_stack_new("", getpid(), symbols);
+	char *made = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t frames[] = { (uint64_t)(uintptr_t)&_PyEval_EvalFrameDefault,
+			      (uint64_t)(uintptr_t)made + 16,
+			      (uint64_t)(uintptr_t)&_PyEval_EvalFrameDefault };
+	struct buf leaf = { 0 }, chain = { 0 };
+	char path[64];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	(void)unlink(path);
+	file = fopen(path, "wxe");
+	cr_assert(made != MAP_FAILED && file);
+	(void)fprintf(file, "%llx 1000 py::collate:/home/me/data.py\n",
+		      (unsigned long long)(uintptr_t)made);
+	(void)fclose(file);
+	perf_stack_name(stack, frames, 3, 1, &leaf, &chain);
+	(void)unlink(path);
+	cr_assert_str_eq(leaf.at, "collate data.py");
+	cr_assert(str_starts(str_of(chain.at), "_PyEval_EvalFrameDefault < collate data.py < "));
+	buf_done(&leaf);
+	buf_done(&chain);
+	perf_stack_free(stack);
+	symbols_free(symbols);
 }
 
 int a_function_of_this_test(int n);
