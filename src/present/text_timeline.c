@@ -301,14 +301,18 @@ static void print_waits(struct page *page, const struct device_fact *device)
 	if (device->host_wait_ns == FACT_UNKNOWN || device->span_ns <= 0)
 		return;
 	remark(page,
-	       page_printf(page,
-			   _("The host waited for the GPU in %s of the span (%s), the GPU for the "
-			     "host in %s (%s)."),
-			   units_ns(&host, device->host_wait_ns),
-			   units_share(&host_share,
-				       (double)device->host_wait_ns / (double)device->span_ns),
-			   units_ns(&gpu, gpu_ns),
-			   units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
+	       page_printf(
+		       page,
+		       device->steady.has
+			       ? _("With the set-up, the host waited for the GPU in %s of the "
+				   "span (%s), the GPU for the host in %s (%s).")
+			       : _("The host waited for the GPU in %s of the span (%s), the GPU "
+				   "for the host in %s (%s)."),
+		       units_ns(&host, device->host_wait_ns),
+		       units_share(&host_share,
+				   (double)device->host_wait_ns / (double)device->span_ns),
+		       units_ns(&gpu, gpu_ns),
+		       units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
 }
 
 /* A sentence each for what the bar can't show. */
