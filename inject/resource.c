@@ -24,6 +24,7 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 	slot->x[0] = context;
 	slot->x[1] = made;
 	slot->x[2] = device;
+	memcpy(&slot->x[3], &resource->stream, sizeof(resource->stream));
 	slot->a = site;
 	slot_commit(slot, SLOT_STREAM);
 }

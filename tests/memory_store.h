@@ -112,6 +112,7 @@ static int memory_range(struct sink *sink, const struct range *range, struct err
 	row->col[COL_name] = range->name;
 	row->col[COL_subkind] = range->kind;
 	row->col[COL_faults] = (int64_t)range->external;
+	row->col[COL_detail] = range->detail;
 	return 0;
 }
 

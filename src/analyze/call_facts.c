@@ -33,7 +33,7 @@ static int calls_by_sum(const void *a, const void *b)
 }
 
 /* Calls whose work on the device should be in the recording. */
-static bool launch_name(const char *name)
+bool launch_call_name(const char *name)
 {
 	static const char *const starts[] = {
 		"cudaLaunchKernel",          "cuLaunchKernel",        "cudaLaunchCooperativeKernel",
@@ -88,7 +88,7 @@ static void names_out(const struct timeline *timeline, const struct call_sum *su
 		fact->count = sums[i].count;
 		fact->sum_ns = sums[i].sum_ns;
 		fact->max_ns = sums[i].max_ns;
-		if (launch_name(text))
+		if (launch_call_name(text))
 			facts->unmatched_calls += sums[i].without_op;
 	}
 	if (facts->calls.count)

@@ -15,6 +15,7 @@
 #include "analyze/own_cost.h"
 #include "analyze/fault_facts.h"
 #include "analyze/page_faults.h"
+#include "analyze/wait_facts.h"
 #include "base/err.h"
 #include "base/interval.h"
 #include "base/mem.h"
@@ -560,6 +561,8 @@ struct facts {
 	VEC(struct call_fact) calls;             /* by sum_ns */
 	VEC(struct phase_fact) phases;
 	VEC(struct readback_fact) readbacks;
+	VEC(struct wait_fact) waits; /* failed ones first, then by time */
+	int64_t waits_left_out;      /* more of them */
 	struct step_facts steps;
 	struct step_facts requests;
 	VEC(struct memory_fact) memory;

@@ -481,6 +481,8 @@ struct tl_level {
 double step_growth(const struct tl_level *levels, size_t count, const struct step_facts *steps,
 		   uint32_t source);
 void readback_facts(struct timeline *timeline, struct facts *facts);
+int wait_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+	       struct err *err);
 
 /* The phase that a name announces; PHASE_OTHER: none. `is_user`: a name that a
  * person gave, not the framework. */
@@ -496,6 +498,8 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 }
 /* A CUDA or HIP call that returns only when the device has come so far. */
 bool sync_call_name(const char *name);
+/* One that launches a kernel or a graph: its work on the device should be in the recording. */
+bool launch_call_name(const char *name);
 /* Of an op that is a copy; NULL if it is none. */
 struct tl_copy *copy_find(const struct tl_ops *ops, uint32_t op);
 const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);

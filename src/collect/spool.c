@@ -150,6 +150,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	maps_files_done(&p->files);
 	map_done(&p->ranges);
 	map_done(&p->devices);
+	map_done(&p->streams);
 	map_done(&p->rows);
 	map_done(&p->handles);
 	for (size_t i = 0; i < p->grids.count; i++)
@@ -331,6 +332,8 @@ static int take_process(struct spool *spool, struct spooled *p, struct sink *sin
 		ret = take_buffers(p, last);
 	if (ret >= 0)
 		ret = spooled_slots(p, last);
+	if (!last)
+		spooled_watch_waits(p);
 	look_at_loss(p);
 	return ret;
 }
@@ -363,6 +366,8 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	struct spooled *p = spool->live[index];
 	int ret = take_process(spool, p, sink, true, err);
 
+	if (ret >= 0)
+		ret = spooled_open_waits(p, clock_steady_ns());
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
@@ -510,6 +515,8 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 
 	if (ret >= 0)
 		ret = spooled_early_waits(p, true);
+	if (ret >= 0)
+		ret = spooled_open_waits(p, clock_steady_ns());
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	spooled_complain(&spool->complaints, p,

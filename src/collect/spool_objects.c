@@ -8,6 +8,8 @@
  */
 #include "collect/spool_process.h"
 
+#include <string.h>
+
 /* Alive at a time: more are not told of. */
 enum { OBJECTS_MAX = 1 << 16, DEAD_HANDLES = 1 << 10 };
 
@@ -29,6 +31,13 @@ static int put(struct spooled *p, const struct segment_slot *slot, enum mark_kin
 /* Which device the context is on may not be known yet: the analyses find it. */
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot)
 {
+	uint64_t handle;
+
+	memcpy(&handle, &slot->x[3], sizeof(handle));
+	if (slot->x[1]) {
+		map_put(&p->devices, slot->x[0], slot->x[2]);
+		spooled_know_stream(p, slot->x[0], handle, (uint32_t)slot->value);
+	}
 	return slot->x[1]
 		       ? put(p, slot, MARK_STREAM_MADE, "stream created", "stream", slot->value)
 		       : put(p, slot, MARK_STREAM_GONE, "stream destroyed", "stream", slot->value);

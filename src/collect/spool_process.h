@@ -64,6 +64,15 @@ struct early_wait {
 	int64_t start_ns, end_ns;
 	enum sync_kind kind;
 	uint32_t correlation, context, stream, device;
+	uint32_t result; /* what the call returned; 0: good */
+};
+
+/* A thread is in a call that waits for the device: spool_waits.c. */
+struct open_wait {
+	uint32_t thread, kind;
+	int64_t since_ns;
+	uint64_t handle; /* of the stream; 0: it is for none */
+	uint32_t context, correlation, domain, cbid;
 };
 
 /* When PC samples were taken, and of how many contexts: spool_pc.c. */
@@ -100,6 +109,7 @@ struct spooled {
 	struct map reasons;    /* index of a stall reason -> string */
 	struct map ranges;     /* range id -> index into open + 1 */
 	struct map devices;    /* context -> device */
+	struct map streams;    /* hash of context and handle -> stream */
 	struct map rows;       /* device as the process counts -> session device */
 	bool gated;            /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
@@ -218,6 +228,14 @@ int spooled_context_gone(struct spooled *p, const struct segment_slot *slot);
 /* spool_sync.c: what a call waited for; those of before the device's record. */
 int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_early_waits(struct spooled *p, bool last);
+/* spool_waits.c: the number of a stream that calls give by its handle. */
+void spooled_know_stream(struct spooled *p, uint32_t context, uint64_t handle, uint32_t stream);
+/* A mark of a call that failed: its slot's fields are in bounds. */
+int spooled_failed_wait(struct spooled *p, const struct segment_slot *slot);
+/* Threads that wait for long get a lane, by which their stacks are looked at. */
+void spooled_watch_waits(struct spooled *p);
+/* At the end of the process, or when it is let go: calls that did not return. */
+int spooled_open_waits(struct spooled *p, int64_t end_ns);
 /* Ranges that never ended, at the end of the process. */
 int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 

@@ -81,7 +81,7 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.name = kernel.name > UINT32_MAX ? spooled_pointer_name(p, kernel.name)
 					   : spooled_kernel_name(p, kernel.name);
 	if (!op.name)
-		op.name = intern_text(p->sink->session->strings, "(kernel without a name)");
+		op.name = intern_text(p->sink->session->strings, KERNEL_WITHOUT_NAME);
 	op.key = key_of(p, &kernel, op.name);
 	op.lane = spooled_stream(p, kernel.device, kernel.context, kernel.stream);
 	op.correlation = kernel.correlation;

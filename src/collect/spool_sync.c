@@ -7,6 +7,8 @@
  */
 #include "collect/spool_process.h"
 
+#include <string.h>
+
 enum { EARLY_MAX = 4096 };
 
 /* Devices come one by one: that another is known says nothing. */
@@ -29,6 +31,8 @@ static int put(struct spooled *p, const struct early_wait *wait)
 	call.name = intern_text(p->sink->session->strings, names[wait->kind]);
 	call.start_ns = wait->start_ns;
 	call.end_ns = wait->end_ns;
+	if (wait->result)
+		call.detail = spooled_detail(p, "result=%u", wait->result);
 	if (wait->stream == UINT32_MAX || !map_find(&p->rows, wait->device))
 		call.lane = spooled_other(p, "synchronisation");
 	else
@@ -39,6 +43,8 @@ static int put(struct spooled *p, const struct early_wait *wait)
 int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
 {
 	struct early_wait wait = { 0 };
+	uint64_t handle;
+	int ret;
 
 	if (!slot->value || slot->value > slot->time_ns || slot->a >= SYNC_KINDS) {
 		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
@@ -53,6 +59,16 @@ int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
 	wait.context = slot->x[0];
 	wait.stream = slot->x[1];
 	wait.device = slot->x[2];
+	wait.result = slot->x[5];
+	memcpy(&handle, &slot->x[3], sizeof(handle));
+	if (wait.result) {
+		ret = spooled_failed_wait(p, slot);
+		return ret < 0 ? ret : put(p, &wait);
+	}
+	if (wait.device != UINT32_MAX)
+		map_put(&p->devices, wait.context, wait.device);
+	if (wait.stream != UINT32_MAX)
+		spooled_know_stream(p, wait.context, handle, wait.stream);
 	if (p->early_waits.count < EARLY_MAX && is_early(p, &wait)) {
 		*VEC_ADD(&p->early_waits) = wait;
 		return 0;

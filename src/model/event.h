@@ -22,6 +22,9 @@ enum op_kind {
 	OP_OTHER, /* device work that is none of these (other accelerators) */
 };
 
+/* Of a program that was killed before the name was handed over. */
+#define KERNEL_WITHOUT_NAME "(kernel without a name)"
+
 /* Which ends a copy has. */
 enum copy_kind {
 	COPY_UNKNOWN,
@@ -184,6 +187,10 @@ enum mark_kind {
 	MARK_CONTEXT_GONE, /* with all that was made in it: "context=C;..." */
 	MARK_MODULE,       /* loaded or unloaded: "context=C;module=M;bytes=B;crc=..." */
 	MARK_POOL,         /* of memory, made, trimmed, destroyed: "pool=ADDRESS;bytes=B;..." */
+	MARK_WAIT_OPEN,    /* on a thread, when it began: a call that waits for a device had not
+			      returned when the process ended, or we: "call=NAME;waited_ns=N;
+			      context=C;correlation=N;stream=S;device=D"; S: also "default" */
+	MARK_WAIT_FAILED,  /* the same, when it returned an error: "...;result=700" */
 };
 
 struct mark {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "know/cuda_error.h"
 #include "model/event.h"
 #include "rules/rule.h"
 
@@ -95,6 +96,64 @@ static void put_page_faults(const struct facts *facts, struct json *json)
 		json_i64(json, "count", fault->count);
 		json_i64(json, "faults", fault->faults);
 		json_i64(json, "union_ns", fault->union_ns);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void put_wait_device(const struct facts *facts, const struct wait_fact *wait,
+			    struct json *json)
+{
+	const struct session *session = facts->session;
+
+	put_string(json, "last_op", session, wait->last_op);
+	if (wait->last_op)
+		json_i64(json, "last_op_end_ns", wait->last_end_ns);
+	json_i64(json, "pending_launches", wait->pending_count);
+	if (wait->pending_count) {
+		json_i64(json, "pending_since_ns", wait->pending_ns);
+		put_i64(json, "pending_thread", session->lanes.at[wait->pending_lane].tid);
+		put_string(json, "pending_range", session, wait->pending_range);
+	}
+	put_string(json, "likely_kernel", session, wait->likely);
+	if (wait->likely)
+		json_i64(json, "likely_count", wait->likely_count);
+	put_f64(json, "util_pct", wait->util_pct);
+}
+
+static void put_waits(const struct facts *facts, struct json *json)
+{
+	const struct session *session = facts->session;
+
+	if (!facts->waits.count)
+		return;
+	json_array(json, "waits");
+	for (size_t i = 0; i < facts->waits.count; i++) {
+		const struct wait_fact *wait = &facts->waits.at[i];
+		const struct lane *lane = &session->lanes.at[wait->lane];
+
+		json_object(json, NULL);
+		json_text(json, "end", wait->end == WAIT_OPEN ? "open" : "failed");
+		json_text(json, "call", wait->call);
+		if (wait->end == WAIT_FAILED) {
+			const struct cuda_error *error = cuda_error_find(wait->result);
+
+			json_i64(json, "result", wait->result);
+			put_text(json, "error", error ? error->name : NULL);
+			json_i64(json, "count", wait->count);
+		}
+		if (lane->process < session->processes.count)
+			put_i64(json, "pid", session->processes.at[lane->process].pid);
+		put_i64_unless(json, "thread", lane->tid, -1);
+		put_string(json, "thread_name", session, lane->name);
+		json_i64(json, "since_ns", wait->since_ns);
+		json_i64(json, "waited_ns", wait->waited_ns);
+		put_i64(json, "longest_ns", wait->longest_ns);
+		put_i64_unless(json, "device", wait->device, SESSION_NONE);
+		put_i64_unless(json, "context", wait->context, -1);
+		put_i64_unless(json, "stream", wait->stream, -1);
+		put_text(json, wait->stack_is_python ? "python_stack" : "stack", wait->stack);
+		put_wait_device(facts, wait, json);
 		json_end(json);
 	}
 	json_end(json);
@@ -369,6 +428,7 @@ void present_json_tables(const struct facts *facts, struct json *json)
 	put_ops(facts, json);
 	put_copies(facts, json);
 	put_page_faults(facts, json);
+	put_waits(facts, json);
 	put_calls(facts, json);
 	put_phases(facts, json);
 	put_readbacks(facts, json);

@@ -89,6 +89,8 @@ void rule_apply(const struct facts *facts, const struct rule *rule, struct findi
 
 /* One word a line; a word needs its file. */
 #define RULE_LIST(X)              \
+	X(failed_wait)            \
+	X(open_wait)              \
 	X(gpu_fault)              \
 	X(driver_mismatch)        \
 	X(host_oom)               \

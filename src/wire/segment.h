@@ -34,6 +34,7 @@ enum {
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
 	SEGMENT_KINDS = 64,      /* activity kinds whose record size is known */
+	SEGMENT_WAITS = 256,     /* threads that wait for the device at a time */
 	SEGMENT_PAGE = 4096,
 	SEGMENT_RANGE_MAX = 128, /* bytes of the name of a range, or of a domain, with its 0 */
 };
@@ -159,6 +160,10 @@ enum object_kind { OBJECT_EVENT, OBJECT_GRAPH, OBJECT_GRAPH_EXEC, OBJECT_KINDS }
 /* What a synchronising call waits for. */
 enum sync_kind { SYNC_EVENT, SYNC_STREAM_WAIT, SYNC_STREAM, SYNC_CONTEXT, SYNC_KINDS };
 
+/* Streams by handle, where CUPTI is not asked for the number: the legacy and the
+ * per-thread default stream have these, whatever the program passed. 0: none. */
+enum { HANDLE_DEFAULT = 1, HANDLE_THREAD = 2 };
+
 /* What NVTX events carry beside their text; numbered as NVTX does. */
 enum payload_kind {
 	PAYLOAD_NONE,
@@ -182,7 +187,7 @@ enum slot_kind {
 	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,   /* a = name of the thread */
 	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
-			a = call stack of its making, as inject/site.c writes it */
+			x[3..4] = handle; a = call stack of its making, as inject/site.c writes it */
 	SLOT_SITE,   /* value = correlation of a call that obtains memory; a = call stack */
 	SLOT_MODULE, /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
 			x[3] = bytes of the cubin */
@@ -195,7 +200,9 @@ enum slot_kind {
 	SLOT_CONTEXT_GONE, /* value = context, with all that was made in it */
 	SLOT_OS,           /* call of the system: value = start, time_ns is its end; a = name */
 	SLOT_SYNC,         /* synchronising call: value = start, time_ns is its end; a = enum
-			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device */
+			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device,
+			x[3..4] = handle of the stream, x[5] = what the call returned, x[6] = its
+			domain, x[7] = its cbid. Of one that failed x[1] and x[2] are ~0 */
 	SLOT_CATEGORY,     /* value = domain << 32 | category of NVTX; a = its name */
 };
 
@@ -213,6 +220,21 @@ struct segment_slot {
 };
 _Static_assert(sizeof(struct segment_slot) == 64, "a slot is a cache line");
 
+/*
+ * A thread is in a call that waits for the device: beside the ring, as a call that never
+ * returns makes no slot. Whose thread it is comes first, since_ns last; both are cleared
+ * when the call returns.
+ */
+struct segment_wait {
+	_Atomic uint32_t thread; /* 0: free */
+	uint32_t kind;           /* enum sync_kind */
+	_Atomic uint64_t since_ns;
+	uint64_t handle; /* of the stream */
+	uint32_t context, correlation, domain, cbid;
+	uint32_t unused[6];
+};
+_Static_assert(sizeof(struct segment_wait) == 64, "a cache line: threads do not share one");
+
 /* Counted by the process. */
 struct segment_counts {
 	_Atomic uint64_t buffers_asked;
@@ -223,6 +245,7 @@ struct segment_counts {
 	_Atomic uint64_t slots_dropped;                  /* the ring was full */
 	_Atomic uint64_t slots_nested;                   /* from inside one of our own functions */
 	_Atomic uint64_t texts_dropped;                  /* no room */
+	_Atomic uint64_t waits_dropped;                  /* found no room while they lasted */
 	_Atomic uint64_t callbacks, callback_ns;         /* of CUPTI, and the time in them */
 	/* Taken; of these dropped by the card, and in kernels that are not the user's. */
 	_Atomic uint64_t pc_samples, pc_dropped, pc_other;
@@ -282,6 +305,7 @@ struct segment {
 	_Atomic uint32_t wanted;    /* enum segment_want, or-ed: set by sonde, cleared when done */
 	_Atomic uint32_t
 		record_bytes[SEGMENT_KINDS]; /* size of a record of each kind; 0: not seen */
+	struct segment_wait waits[SEGMENT_WAITS];
 	struct segment_buffer buffers[SEGMENT_BUFFERS_MAX];
 	struct segment_name names[SEGMENT_NAMES];
 };

@@ -7,7 +7,12 @@
 
 #include "fake/puppet_cuda.h"
 
-enum { PUPPET_NOT_INITIALIZED = 3, PUPPET_INVALID_VALUE = 1, PUPPET_KERNEL_NS = 500 };
+enum {
+	PUPPET_NOT_INITIALIZED = 3,
+	PUPPET_INVALID_VALUE = 1,
+	PUPPET_ILLEGAL_ADDRESS = 700,
+	PUPPET_KERNEL_NS = 500,
+};
 
 /* Its number first, its device second: libcupti looks there. */
 struct puppet_context {

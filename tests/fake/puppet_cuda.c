@@ -26,6 +26,8 @@ static _Atomic uint64_t addresses = 0x7f0000000000;
 static struct puppet_context *_Atomic current;
 static __thread struct puppet_context *chosen; /* by cuCtxSetCurrent */
 static struct puppet_stream default_stream = { .id = 7 };
+static _Atomic(struct puppet_stream *) hung; /* a kernel on it does not end */
+static _Atomic int failed;                   /* what all that waits gets from then on */
 
 static uint64_t now_ns(void)
 {
@@ -188,11 +190,21 @@ int cuCtxDestroy_v2(void *context)
 	return 0;
 }
 
+/* For a stream, or for all. */
+static int wait_for(const struct puppet_stream *stream)
+{
+	const struct puppet_stream *at = atomic_load(&hung);
+
+	while (at && (!stream || stream == at))
+		(void)pause();
+	return atomic_load(&failed);
+}
+
 int cuCtxSynchronize(void)
 {
 	DRIVER(17);
 
-	return puppet_end(&call, 0);
+	return puppet_end(&call, wait_for(NULL));
 }
 
 int cuModuleLoadData(void **ret_module, const void *image)
@@ -242,12 +254,24 @@ int cuModuleGetFunction(void **ret_function, void *at, const char *name)
 	return 0;
 }
 
+/* Kernels of these names do not end, or end badly. */
+static bool is_ill(const char *function, struct puppet_stream *stream)
+{
+	if (!strcmp(function, "hangs"))
+		atomic_store(&hung, stream);
+	else if (!strcmp(function, "faults"))
+		atomic_store(&failed, PUPPET_ILLEGAL_ADDRESS);
+	else
+		return atomic_load(&hung) == stream;
+	return true;
+}
+
 static void launch(const struct puppet_call *call, const void *function, const unsigned int *shape,
 		   struct puppet_stream *stream)
 {
 	struct puppet_event event = puppet_event_of(call, PUPPET_KERNEL);
 
-	if (!call->alive || puppet_captured(function, shape))
+	if (!call->alive || puppet_captured(function, shape) || is_ill(function, stream))
 		return;
 	event.name = function;
 	event.grid_number = 1 + (int64_t)atomic_fetch_add(&launches_made, 1);
@@ -414,7 +438,7 @@ int cuStreamSynchronize(void *stream)
 	const void *params[] = { stream };
 	struct puppet_call call = puppet_begin(1, 124, params);
 
-	return puppet_end(&call, 0);
+	return puppet_end(&call, wait_for(puppet_stream(stream)));
 }
 
 int cuProfilerStart(void)

@@ -3,7 +3,9 @@
  *
  * libcuda.so.1 (puppet_cuda.c) has the few functions that the host programs of
  * tests/inject call. Its cuInit loads CUDA_INJECTION64_PATH as the driver's does.
- * Work is done at once; kernels of a stream follow each other in time.
+ * Work is done at once; kernels of a stream follow each other in time. A kernel called
+ * "hangs" never ends, nor does what follows it on its stream: who waits for it waits on.
+ * After one called "faults" all that waits fails. Neither has a record.
  *
  * libcupti.so.13 (puppet_cupti.c) is told by libcuda of what happens, and makes
  * records of it. PUPPET_CUPTI says how it behaves, words joined by ',':

@@ -207,6 +207,99 @@ def waits(**place):
     return check
 
 
+OPEN_WAIT = "name='wait that did not return'"
+
+
+def hangs(end, status, options=(), ms="200", check=None):
+    """A kernel never ends, and a thread waits for it to the end of the program: told, and not the waits that returned."""
+    def run():
+        at = Place(HOST_END=end, HOST_MS=ms)
+        try:
+            done = at.sonde(host("hang"), *options)
+            expect(done.returncode == status, "status %d" % done.returncode)
+            told_of_hang(at)
+            if check:
+                check(at)
+            at.clean()
+        finally:
+            at.close()
+    return run
+
+
+def told_of_hang(at):
+    marks = at.rows("select * from mark where " + OPEN_WAIT)
+    expect(len(marks) == 1, "marks: %s" % marks)
+    detail = dict(part.split("=", 1) for part in marks[0]["detail"].split(";"))
+    expect(detail["call"] == "cuStreamSynchronize", detail)
+    streams = at.rows("select distinct stream, context from kernel where stream<>7")
+    expect([str(streams[0][key]) for key in ("stream", "context")] == [detail["stream"], detail["context"]], detail)
+    waited = int(detail["waited_ns"])
+    expect(250e6 < waited < 60e9, "waited %d" % waited)
+    call = at.rows("select * from driver where detail='did_not_return=1'")
+    expect(len(call) == 1 and call[0]["start_ns"] == marks[0]["start_ns"] and call[0]["tid"] == marks[0]["tid"] and
+           call[0]["duration_ns"] <= waited, "the call: %s" % call)
+    expect(at.number("select count(*) from sync") == 5 + 1, "waits that returned")
+    expect(at.number("select count(*) from driver where name='cuLaunchKernel'") == 13 and at.kernels() == 11, "launches")
+
+
+def reported_hang(at):
+    report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+    wait = report["waits"][0]
+    expect(wait["end"] == "open" and wait["pending_launches"] == 2 and wait["pending_range"] == "all_reduce", wait)
+    expect(wait["last_op"] == "before" and wait["likely_kernel"] == "plain_name" and wait["likely_count"] == 5, wait)
+    expect(wait["longest_ns"] < wait["waited_ns"] and wait["device"] == 0, wait)
+    finding = report["findings"][0]
+    expect(finding["id"] == "open_wait" and finding["severity"] == "bad", finding)
+    text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
+    expect("cuStreamSynchronize has not returned" in text, text)
+
+
+def hang_interrupted():
+    """Recording ends with the first interrupt, the program with the second: the wait is older than both."""
+    at = Place(HOST_END="stay")
+    try:
+        process = subprocess.Popen(at.sonde_argv(host("hang")), cwd=at.here, env=at.env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        expect(process.stdout.readline() == b"launches 11\n", "output")
+        time.sleep(0.3)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.3)
+        expect(process.wait(LIMIT_S) == 130, "status")
+        told_of_hang(at)
+        call = at.rows("select duration_ns from driver where detail='did_not_return=1'")[0]["duration_ns"]
+        waited = int(re.search(r"waited_ns=(\d+)", at.rows("select detail from mark where " + OPEN_WAIT)[0]["detail"])[1])
+        expect(call + 200e6 < waited, "the call ends with the recording, not with the program: %d, %d" % (call, waited))
+    finally:
+        at.close()
+
+
+def fault():
+    """A kernel fails: each wait after it, the runtime's and the driver's own, with its error, once."""
+    at = Place()
+    try:
+        alone = at.run(host("fault"))
+        under = at.sonde(host("fault"))
+        expect((alone.stdout, alone.returncode) == (under.stdout, under.returncode), "the program")
+        marks = at.rows("select detail from mark where name='wait failed' order by start_ns")
+        details = [dict(part.split("=", 1) for part in row["detail"].split(";")) for row in marks]
+        expect([(d["call"], d["result"]) for d in details] == [
+            ("cuStreamSynchronize", "700"), ("cudaDeviceSynchronize", "700"), ("cuStreamSynchronize", "700"),
+            ("cuCtxSynchronize", "700")], details)
+        stream = at.number("select stream from kernel limit 1")
+        expect([d.get("stream") for d in details] == [str(stream), None, str(stream), None], details)
+        expect(at.number("select count(*) from sync where detail='result=700'") == 4, "calls")
+        expect(at.number("select count(*) from sync") == 5 + 4, "waits")
+        report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+        wait = report["waits"][0]
+        expect(len(report["waits"]) == 1 and wait["error"] == "cudaErrorIllegalAddress" and wait["count"] == 4, wait)
+        expect(wait["last_op"] == "plain_name" and wait["pending_launches"] == 1, wait)
+        expect([f["id"] for f in report["findings"]][0] == "failed_wait", "finding")
+        at.clean()
+    finally:
+        at.close()
+
+
 def queued():
     """How long kernels were in the driver's queue: only where it was asked for."""
     for trace, there in (("cuda,queued", True), ("cuda", False)):
@@ -949,6 +1042,14 @@ CASES = {
     "nvtx": nvtx,
     "waits": waits(),
     "waits_old": waits(old=True, cupti="version=22"),
+    "hang_killed": hangs("kill", 137),
+    "hang_aborted": hangs("abort", 134),
+    "hang_exit": hangs("exit", 4),
+    "hang_cancelled": hangs("cancel", 137),
+    "hang_duration": hangs("kill", 137, ("-d", "1"), ms="1500"),
+    "hang_reported": hangs("kill", 137, ms="2300", check=reported_hang),
+    "hang_interrupted": hang_interrupted,
+    "fault": fault,
     "profiler_range": profiler_range,
     "memory_sites": memory_sites,
     "memory_sites_by_path": sites_by_path,

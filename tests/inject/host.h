@@ -17,6 +17,8 @@
 	X(one)            \
 	X(work)           \
 	X(waits)          \
+	X(hang)           \
+	X(fault)          \
 	X(threads)        \
 	X(contexts)       \
 	X(forked)         \

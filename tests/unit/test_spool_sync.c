@@ -1,4 +1,5 @@
 /* What synchronising calls waited for, as the spool tells it. */
+#include <string.h>
 #include <unistd.h>
 
 #include "spool_bench.h"
@@ -88,4 +89,98 @@ Test(spool_sync, a_wait_that_began_in_a_pause_is_left_out)
 	cr_assert_eq(bench.record->calls.at[0].correlation, 1);
 	cr_assert_eq(bench.record->calls.at[1].correlation, 3);
 	cr_assert_eq(loss(LOSS_dropped), 0);
+}
+
+/* Its call, up to the end of what is recorded, and a mark; CUPTI has a record of neither. */
+Test(spool_sync, a_wait_that_did_not_return_is_told_at_the_end_of_the_process)
+{
+	struct segment_wait *wait = &bench.segment->waits[5];
+	const struct session *session = bench.record->sink.session;
+	uint64_t handle = 0xabc0;
+
+	bench_claim(&bench);
+	SLOT(SLOT_API_NAME, .time_ns = 1, .value = UINT64_C(2) << 32 | 131,
+	     .a = TEXT("cudaStreamSynchronize_v3020"));
+	SLOT(SLOT_STREAM, .time_ns = 2, .value = 13, .x = { 3, 1, 0, 0xabc0 });
+	*wait = (struct segment_wait){ .thread = 77,
+				       .kind = SYNC_STREAM,
+				       .since_ns = 50,
+				       .handle = handle,
+				       .context = 3,
+				       .correlation = 9,
+				       .domain = 2,
+				       .cbid = 131 };
+	bench.segment->waits[6] = (struct segment_wait){ .thread = 78, .since_ns = INT64_MAX };
+	bench.segment->waits[7] = (struct segment_wait){ .thread = 79, .since_ns = 5, .kind = 9 };
+	bench.segment->waits[8] = (struct segment_wait){ .thread = 80 };
+	take();
+	cr_assert_eq(bench.record->calls.count, 1, "what can't be is not told");
+	cr_assert_eq(bench.record->calls.at[0].kind, CALL_RUNTIME);
+	cr_assert_eq(bench.record->calls.at[0].start_ns, 50);
+	cr_assert_eq(bench.record->calls.at[0].correlation, 9);
+	cr_assert_eq(session->lanes.at[bench.record->calls.at[0].lane].tid, 77);
+	cr_assert_str_eq(text(bench.record->calls.at[0].name), "cudaStreamSynchronize");
+	cr_assert_eq(bench.record->marks.count, 2, "a stream was made");
+	cr_assert_eq(bench.record->marks.at[1].kind, MARK_WAIT_OPEN);
+	cr_assert_eq(bench.record->marks.at[1].time_ns, 50);
+	cr_assert_not_null(strstr(text(bench.record->marks.at[1].detail),
+				  ";context=3;correlation=9;stream=13;device=0"));
+	cr_assert_eq(loss(LOSS_dropped), 0);
+}
+
+Test(spool_sync, a_wait_of_a_pause_or_of_a_thread_that_is_gone_is_not_told)
+{
+	bench_claim(&bench);
+	SLOT(SLOT_GATE, .time_ns = 10, .value = 1);
+	SLOT(SLOT_GATE, .time_ns = 20);
+	bench.segment->waits[0] = (struct segment_wait){ .thread = 77, .since_ns = 30 };
+	take();
+	cr_assert_eq(bench.record->calls.count, 0);
+	cr_assert_eq(bench.record->marks.count, 0);
+}
+
+/* It lives: the thread's place is given back. */
+Test(spool_sync, a_thread_that_ended_in_a_wait_waits_no_more)
+{
+	struct segment_wait *waits = bench.segment->waits;
+
+	bench.pid = (uint32_t)getpid();
+	bench_claim(&bench);
+	waits[0] = (struct segment_wait){ .thread = bench_dead_pid(), .since_ns = 30 };
+	waits[1] = (struct segment_wait){ .thread = bench.pid, .since_ns = 30 };
+	take();
+	cr_assert_eq(waits[0].thread, 0);
+	cr_assert_eq(waits[0].since_ns, 0);
+	cr_assert_eq(waits[1].thread, bench.pid);
+	cr_assert_eq(bench.record->marks.count, 0, "it may still return");
+	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
+	cr_assert_eq(bench.record->marks.count, 1, "we let go of it");
+	cr_assert_not_null(strstr(text(bench.record->marks.at[0].detail), "call=runtime call 0;"));
+}
+
+Test(spool_sync, a_wait_that_failed_is_told_with_its_error)
+{
+	const struct session *session = bench.record->sink.session;
+
+	bench_claim(&bench);
+	SLOT(SLOT_API_NAME, .time_ns = 1, .value = UINT64_C(2) << 32 | 131,
+	     .a = TEXT("cudaStreamSynchronize_v3020"));
+	SLOT(SLOT_SYNC, .time_ns = 40, .value = 30, .a = SYNC_STREAM, .b = 1,
+	     .x = { 3, 7, 1, HANDLE_DEFAULT, 0, 0, 2, 131 });
+	SLOT(SLOT_SYNC, .time_ns = 70, .value = 60, .a = SYNC_STREAM, .b = 2,
+	     .x = { 3, UINT32_MAX, UINT32_MAX, HANDLE_DEFAULT, 0, 700, 2, 131 });
+	SLOT(SLOT_SYNC, .time_ns = 90, .value = 80, .a = SYNC_STREAM, .b = 3,
+	     .x = { 4, UINT32_MAX, UINT32_MAX, HANDLE_DEFAULT, 0, 719, 2, 131 });
+	take();
+	cr_assert_eq(bench.record->calls.count, 3);
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_eq(bench.record->marks.at[0].kind, MARK_WAIT_FAILED);
+	cr_assert_eq(bench.record->marks.at[0].time_ns, 70);
+	cr_assert_str_eq(text(bench.record->marks.at[0].detail),
+			 "call=cudaStreamSynchronize;waited_ns=10;context=3;correlation=2;stream=7;"
+			 "device=1;result=700");
+	cr_assert_str_eq(text(bench.record->marks.at[1].detail),
+			 "call=cudaStreamSynchronize;waited_ns=10;context=4;correlation=3;"
+			 "stream=default;result=719");
+	cr_assert_eq(session->lanes.at[bench.record->marks.at[0].lane].kind, LANE_THREAD);
 }

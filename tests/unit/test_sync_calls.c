@@ -25,6 +25,11 @@ void slot_commit(struct segment_slot *of, enum slot_kind kind)
 	slots++;
 }
 
+uint32_t inject_thread(void)
+{
+	return 70;
+}
+
 uint64_t inject_now(void)
 {
 	return now_ns++;
@@ -114,18 +119,99 @@ Test(sync_calls, the_default_stream_is_one_of_two)
 	}
 }
 
-Test(sync_calls, what_failed_or_is_not_recorded_is_not_told)
+static const struct segment_wait *waiting(void)
+{
+	for (size_t i = 0; i < SEGMENT_WAITS; i++) {
+		if (atomic_load(&segment.waits[i].thread) && atomic_load(&segment.waits[i].since_ns))
+			return &segment.waits[i];
+	}
+	return NULL;
+}
+
+Test(sync_calls, what_is_not_recorded_is_not_told)
 {
 	watch();
-	both(CUPTI_DOMAIN_RUNTIME, IN_STREAM, 0xdead, 400);
 	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
 	atomic_store(&inject.active, false);
-	both(CUPTI_DOMAIN_RUNTIME, EVENT, 0, 0);
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_ENTER, 0, 0);
+	cr_assert_null(waiting());
+	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
 	cr_assert_eq(slots, 0);
 	atomic_store(&inject.active, true);
 	both(CUPTI_DOMAIN_RUNTIME, EVENT, 0, 0);
 	cr_assert_eq(slots, 1);
 	cr_assert_not(sync_called(&inject, &segment, CUPTI_DOMAIN_RUNTIME, 9, NULL));
+}
+
+/* CUPTI is not asked for what may be gone. */
+Test(sync_calls, what_failed_is_told_with_its_error)
+{
+	uint64_t handle;
+
+	watch();
+	inject.cupti.cuptiGetStreamIdEx = NULL;
+	inject.cupti.cuptiGetStreamId = NULL;
+	both(CUPTI_DOMAIN_RUNTIME, IN_STREAM, 0xdead, 700);
+	cr_assert_eq(slots, 1);
+	cr_assert_eq(slot.x[0], 3, "its context");
+	cr_assert_eq(slot.x[1], UINT32_MAX);
+	cr_assert_eq(slot.x[2], UINT32_MAX);
+	memcpy(&handle, &slot.x[3], sizeof(handle));
+	cr_assert_eq(handle, 0xdead);
+	cr_assert_eq(slot.x[5], 700);
+	cr_assert_eq(slot.x[6], CUPTI_DOMAIN_RUNTIME);
+	cr_assert_eq(slot.x[7], IN_STREAM);
+	both(CUPTI_DOMAIN_DRIVER, IN_STREAM, 0x11, 0);
+	cr_assert_eq(slot.x[5], 0);
+}
+
+Test(sync_calls, a_thread_that_waits_says_so_until_it_is_back)
+{
+	const struct segment_wait *wait;
+
+	watch();
+	call_of(CUPTI_DOMAIN_RUNTIME, PER_THREAD, CUPTI_SITE_ENTER, 0, 0);
+	call_of(CUPTI_DOMAIN_DRIVER, IN_STREAM, CUPTI_SITE_ENTER, 0x22, 0);
+	wait = waiting();
+	cr_assert_not_null(wait);
+	cr_assert_eq(wait->thread, 70);
+	cr_assert_eq(wait->since_ns, 100);
+	cr_assert_eq(wait->kind, SYNC_STREAM);
+	cr_assert_eq(wait->handle, HANDLE_THREAD, "what the program's 0 means");
+	cr_assert_eq(wait->context, 3);
+	cr_assert_eq(wait->domain, CUPTI_DOMAIN_RUNTIME);
+	cr_assert_eq(wait->cbid, PER_THREAD);
+	call_of(CUPTI_DOMAIN_DRIVER, IN_STREAM, CUPTI_SITE_EXIT, 0x22, 0);
+	cr_assert_not_null(waiting(), "the driver's inside it is back, it is not");
+	call_of(CUPTI_DOMAIN_RUNTIME, PER_THREAD, CUPTI_SITE_EXIT, 0, 0);
+	cr_assert_null(waiting());
+	cr_assert_eq(wait->thread, 0, "the place is free");
+}
+
+Test(sync_calls, a_wait_that_was_left_by_a_jump_leaves_no_second_place)
+{
+	size_t taken = 0;
+
+	watch();
+	call_of(CUPTI_DOMAIN_RUNTIME, IN_STREAM, CUPTI_SITE_ENTER, 0x22, 0);
+	call_of(CUPTI_DOMAIN_RUNTIME, OF_DEVICE, CUPTI_SITE_ENTER, 0, 0);
+	for (size_t i = 0; i < SEGMENT_WAITS; i++)
+		taken += atomic_load(&segment.waits[i].thread) != 0;
+	cr_assert_eq(taken, 1);
+	cr_assert_eq(waiting()->kind, SYNC_CONTEXT);
+	cr_assert_eq(waiting()->handle, 0);
+}
+
+/* It is counted, and goes on. */
+Test(sync_calls, more_threads_than_places_are_counted)
+{
+	watch();
+	for (size_t i = 0; i < SEGMENT_WAITS; i++)
+		atomic_store(&segment.waits[i].thread, 1000);
+	both(CUPTI_DOMAIN_RUNTIME, IN_STREAM, 0x22, 0);
+	cr_assert_eq(segment.counts.waits_dropped, 1);
+	cr_assert_eq(slots, 1, "what returned is told");
+	cr_assert_eq(segment.waits[70].thread, 1000);
 }
 
 /* As CUPTI's records of calls: the reader drops those that begin in a pause. */

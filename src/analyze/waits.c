@@ -1,0 +1,441 @@
+/*
+ * waits.c - calls that wait for a device and had not returned, or returned an error.
+ *
+ * CUPTI has a record of a kernel when it has ended, and of a call when it has returned.
+ * So what hangs shows as what is not there: a launch without its kernel. The record of a
+ * launch does not name the kernel. Where the kernel before it was followed by one and the
+ * same each time, that is most likely it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/timeline.h"
+#include "base/str.h"
+#include "model/event.h"
+
+/* A server whose every thread hangs: the first say enough. */
+enum { WAITS_MOST = 32 };
+/* Fewer repeats are chance. */
+static const int64_t LIKELY_LEAST = 3;
+/* A single sample can be of the time before. */
+static const int64_t SAMPLES_LEAST = 2;
+
+struct waits {
+	struct store *store;
+	const struct timeline *timeline;
+	struct facts *facts;
+	VEC(int64_t) raw_ns; /* since_ns of each as its source counts */
+	bool *launches;      /* by number of a call's name */
+};
+
+static const char *keep(struct facts *facts, struct str text)
+{
+	char *copy = arena_alloc(&facts->arena, text.len + 1);
+
+	memcpy(copy, text.at, text.len);
+	copy[text.len] = 0;
+	return copy;
+}
+
+static int64_t number(struct str text, int64_t unknown)
+{
+	uint64_t value;
+
+	return str_to_u64(text, &value) && value <= INT64_MAX ? (int64_t)value : unknown;
+}
+
+/* "call=cudaStreamSynchronize;waited_ns=5;context=3;...": see event.h. */
+static void read_detail(struct facts *facts, const char *detail, struct wait_fact *fact)
+{
+	struct str rest = str_of(detail);
+
+	while (rest.len) {
+		struct str value = str_cut(&rest, ';'), word = str_cut(&value, '=');
+
+		if (str_is(word, "call"))
+			fact->call = keep(facts, value);
+		else if (str_is(word, "waited_ns"))
+			fact->waited_ns = number(value, 0);
+		else if (str_is(word, "context"))
+			fact->context = number(value, -1);
+		else if (str_is(word, "result"))
+			fact->result = number(value, 0);
+		else if (str_is(word, "stream") && str_is(value, "default"))
+			fact->default_stream = true;
+		else if (str_is(word, "stream"))
+			fact->stream = number(value, -1);
+	}
+}
+
+/* One for each error of a process, the earliest; one for each thread that hangs. */
+static void add(struct waits *waits, const struct wait_fact *fact, int64_t raw_ns)
+{
+	struct facts *facts = waits->facts;
+
+	for (size_t i = 0; i < facts->waits.count && fact->end == WAIT_FAILED; i++) {
+		struct wait_fact *known = &facts->waits.at[i];
+		int64_t count = known->count;
+
+		if (known->end != WAIT_FAILED || known->source != fact->source ||
+		    known->result != fact->result)
+			continue;
+		if (fact->since_ns < known->since_ns) {
+			*known = *fact;
+			waits->raw_ns.at[i] = raw_ns;
+		}
+		known->count = count + 1;
+		return;
+	}
+	if (facts->waits.count == WAITS_MOST) {
+		facts->waits_left_out++;
+		return;
+	}
+	*VEC_ADD(&facts->waits) = *fact;
+	*VEC_ADD(&waits->raw_ns) = raw_ns;
+}
+
+static void take_marks(struct waits *waits, const struct store_batch *batch)
+{
+	const struct session *session = waits->facts->session;
+	const int64_t *kind = batch->col[COL_subkind], *detail = batch->col[COL_detail];
+	uint32_t source = session->lanes.at[batch->lane].source;
+
+	for (size_t i = 0; kind && detail && i < batch->count; i++) {
+		struct wait_fact fact = { .end = kind[i] == MARK_WAIT_OPEN ? WAIT_OPEN
+									   : WAIT_FAILED,
+					  .lane = batch->lane,
+					  .source = source,
+					  .device = SESSION_NONE,
+					  .context = -1,
+					  .stream = -1,
+					  .call = "",
+					  .count = 1,
+					  .longest_ns = FACT_UNKNOWN,
+					  .util_pct = NAN };
+		int64_t raw_ns = batch->col[COL_start][i], ignored;
+		const char *text;
+
+		if (kind[i] != MARK_WAIT_OPEN && kind[i] != MARK_WAIT_FAILED)
+			continue;
+		text = intern_get(session->details, (uint32_t)detail[i], NULL);
+		read_detail(waits->facts, text ? text : "", &fact);
+		/* The mark of one that failed is where it ended. */
+		if (fact.end == WAIT_FAILED)
+			raw_ns = capped_add(raw_ns, -fact.waited_ns);
+		timeline_time(waits->timeline, source, raw_ns, 0, &fact.since_ns, &ignored);
+		add(waits, &fact, raw_ns);
+	}
+}
+
+static int load(struct waits *waits, struct err *err)
+{
+	const struct store_query query = {
+		.kinds = STORE_BIT(STORE_mark),
+		.columns = COL_BIT(COL_start) | COL_BIT(COL_subkind) | COL_BIT(COL_detail),
+	};
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct store_batch batch;
+	int got = store_query_open(waits->store, &query, &cursor, err);
+
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
+		if (batch.lane < waits->facts->session->lanes.count)
+			take_marks(waits, &batch);
+	}
+	return got;
+}
+
+static bool is_of(const struct wait_fact *fact, const struct lane *lane)
+{
+	return lane->kind == LANE_STREAM && lane->source == fact->source &&
+	       (fact->context < 0 || lane->context == fact->context) &&
+	       (fact->stream < 0 || lane->stream == fact->stream);
+}
+
+/* The last that had ended by the end of the wait; TL_NONE. */
+static uint32_t last_op(const struct timeline *timeline, struct wait_fact *fact)
+{
+	int64_t until_ns = capped_add(fact->since_ns, fact->waited_ns);
+	const struct session *session = timeline->session;
+	uint32_t last = TL_NONE;
+
+	for (size_t s = 0; s < timeline->ops.segments.count; s++) {
+		const struct tl_segment *segment = &timeline->ops.segments.at[s];
+
+		if (!is_of(fact, &session->lanes.at[segment->lane]))
+			continue;
+		for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
+			int64_t end = op_end(&timeline->ops, i);
+
+			if (end <= until_ns && (last == TL_NONE || end >= fact->last_end_ns)) {
+				fact->last_end_ns = end;
+				last = i;
+			}
+		}
+	}
+	return last;
+}
+
+static uint32_t name_of(const struct timeline *timeline, uint32_t op)
+{
+	const struct session *session = timeline->session;
+	uint32_t key = timeline->ops.key[op];
+
+	if (op_segment(timeline, op)->kind != STORE_kernel)
+		return key;
+	return key < session->keys.count ? session->keys.at[key].name : 0;
+}
+
+/* What came after the kernel on its stream, each time but this last one. */
+static void look_for_likely(const struct timeline *timeline, uint32_t last, struct wait_fact *fact)
+{
+	const struct tl_segment *segment = op_segment(timeline, last);
+	const uint32_t *key = timeline->ops.key;
+	uint32_t next = TL_NONE;
+
+	if (segment->kind != STORE_kernel ||
+	    !strcmp(session_text(timeline->session, fact->last_op), KERNEL_WITHOUT_NAME))
+		return;
+	for (uint32_t i = segment->first; i + 1 < segment->first + segment->count; i++) {
+		if (key[i] != key[last] || i == last)
+			continue;
+		if (next != TL_NONE && key[next] != key[i + 1])
+			return;
+		next = i + 1;
+		fact->likely_count++;
+	}
+	if (next != TL_NONE && fact->likely_count >= LIKELY_LEAST)
+		fact->likely = name_of(timeline, next);
+}
+
+/* The innermost range or operator of a thread at a time. */
+static uint32_t range_at(const struct timeline *timeline, uint32_t lane, int64_t time_ns)
+{
+	uint32_t name = 0;
+
+	for (size_t i = 0; i < timeline->lanes.count; i++) {
+		const struct tl_lane *at = &timeline->lanes.at[i];
+
+		if (at->lane != lane)
+			continue;
+		for (size_t k = 0; k < at->frame_count && at->frames[k].start <= time_ns; k++) {
+			if (at->frames[k].end > time_ns)
+				name = at->frames[k].name;
+		}
+	}
+	return name;
+}
+
+/* A launch of the thread that has launched nothing that is known. */
+static void add_pending(const struct tl_segment *segment, int64_t start_ns, struct wait_fact *fact)
+{
+	if (!fact->pending_count || start_ns < fact->pending_ns) {
+		fact->pending_ns = start_ns;
+		fact->pending_lane = segment->lane;
+	}
+	fact->pending_count++;
+}
+
+/* Launches behind `after_ns`, and the longest of the other waits. The driver's call inside
+ * the runtime's is the same launch. */
+static void look_at_calls(const struct waits *waits, const struct tl_segment *segment,
+			  int64_t after_ns, struct wait_fact *fact)
+{
+	int64_t until_ns = capped_add(fact->since_ns, fact->waited_ns), inside_ns = INT64_MIN;
+	const struct tl_calls *calls = &waits->timeline->calls;
+
+	for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
+		int64_t start_ns = call_start(calls, i);
+
+		if (call_waits(calls, i)) {
+			bool is_it = segment->lane == fact->lane && start_ns == fact->since_ns;
+
+			if (!is_it && call_ns(calls, i) > fact->longest_ns)
+				fact->longest_ns = call_ns(calls, i);
+			continue;
+		}
+		if (start_ns < inside_ns || !waits->launches[calls->what[i] & (CALL_WAITS - 1)])
+			continue;
+		inside_ns = call_end(calls, i);
+		if (calls->first_op[i] == TL_NONE && start_ns > after_ns && start_ns <= until_ns)
+			add_pending(segment, start_ns, fact);
+	}
+}
+
+/* What the device and the process had done. */
+static void look_at_timeline(const struct waits *waits, struct wait_fact *fact)
+{
+	const struct timeline *timeline = waits->timeline;
+	uint32_t last = last_op(timeline, fact);
+	int64_t after_ns = INT64_MIN;
+
+	if (last != TL_NONE) {
+		uint32_t call = timeline->ops.call[last];
+
+		fact->last_op = name_of(timeline, last);
+		look_for_likely(timeline, last, fact);
+		after_ns = call < timeline->calls.count ? call_start(&timeline->calls, call)
+							: op_start(&timeline->ops, last);
+	}
+	for (size_t s = 0; s < timeline->calls.segments.count; s++) {
+		const struct tl_segment *segment = &timeline->calls.segments.at[s];
+
+		if (segment->source == fact->source)
+			look_at_calls(waits, segment, after_ns, fact);
+	}
+	if (fact->pending_count)
+		fact->pending_range = range_at(timeline, fact->pending_lane, fact->pending_ns);
+	else
+		fact->likely = 0;
+}
+
+static void find_device(const struct session *session, struct wait_fact *fact)
+{
+	for (size_t i = 0; i < session->lanes.count && fact->device == SESSION_NONE; i++) {
+		const struct lane *lane = &session->lanes.at[i];
+
+		if (is_of(fact, lane) && lane->device < session->devices.count)
+			fact->device = lane->device;
+	}
+	/* Nothing ran on the stream: any other of the context. */
+	for (size_t i = 0; i < session->lanes.count && fact->device == SESSION_NONE; i++) {
+		const struct lane *lane = &session->lanes.at[i];
+
+		if (lane->kind == LANE_STREAM && lane->source == fact->source &&
+		    lane->context == fact->context && lane->device < session->devices.count)
+			fact->device = lane->device;
+	}
+}
+
+/* The last look at the thread while it waited. */
+static int look_at_thread(struct waits *waits, size_t index, enum store_kind kind,
+			  struct err *err)
+{
+	struct wait_fact *fact = &waits->facts->waits.at[index];
+	int64_t since_ns = waits->raw_ns.at[index];
+	const struct store_query query = {
+		.kinds = STORE_BIT(kind),
+		.columns = COL_BIT(COL_start) | COL_BIT(COL_detail),
+		.one_lane = true,
+		.lane = fact->lane,
+		.one_window = true,
+		.from_ns = since_ns,
+		.to_ns = capped_add(capped_add(since_ns, fact->waited_ns), 1),
+	};
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	int64_t latest_ns = since_ns;
+	struct store_batch batch;
+	int got = fact->stack ? 0 : store_query_open(waits->store, &query, &cursor, err);
+
+	while (cursor && got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
+		if (batch.lane != fact->lane || !batch.col[COL_detail])
+			continue;
+		for (size_t i = 0; i < batch.count; i++) {
+			int64_t ns = batch.col[COL_start][i];
+			const char *text = intern_get(waits->facts->session->details,
+						      (uint32_t)batch.col[COL_detail][i], NULL);
+			struct str stack = str_of(text ? text : ""), word = str_cut(&stack, '=');
+
+			if (ns < latest_ns || ns > query.to_ns || !str_is(word, "stack"))
+				continue;
+			latest_ns = ns;
+			fact->stack = keep(waits->facts, stack);
+			fact->stack_is_python = kind == STORE_python_stack;
+		}
+	}
+	return got;
+}
+
+struct mean {
+	double sum;
+	int64_t count;
+};
+
+/* How busy the devices were meanwhile. */
+static int look_at_samples(struct waits *waits, struct err *err)
+{
+	const struct session *session = waits->facts->session;
+	const struct store_query query = { .kinds = STORE_BIT(STORE_sample),
+					   .columns = ~UINT64_C(0) };
+	OWN(store_query_closep) struct store_cursor *cursor = NULL;
+	struct mean *means = mem_zero((waits->facts->waits.count + 1) * sizeof(*means));
+	struct store_batch batch;
+	int got = store_query_open(waits->store, &query, &cursor, err);
+
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
+		const struct lane *lane = batch.lane < session->lanes.count
+						  ? &session->lanes.at[batch.lane]
+						  : NULL;
+
+		if (!lane || lane->kind != LANE_BOARD || !batch.samples)
+			continue;
+		for (size_t i = 0; i < batch.count; i++) {
+			int64_t at, ignored;
+			double util;
+
+			if (!sample_get(&batch.samples[i], METRIC_util_pct, &util))
+				continue;
+			timeline_time(waits->timeline, lane->source, batch.samples[i].time_ns, 0,
+				      &at, &ignored);
+			for (size_t k = 0; k < waits->facts->waits.count; k++) {
+				const struct wait_fact *fact = &waits->facts->waits.at[k];
+
+				if (fact->device == lane->device && at > fact->since_ns &&
+				    at - fact->since_ns <= fact->waited_ns) {
+					means[k].sum += util;
+					means[k].count++;
+				}
+			}
+		}
+	}
+	for (size_t k = 0; k < waits->facts->waits.count; k++) {
+		if (means[k].count >= SAMPLES_LEAST)
+			waits->facts->waits.at[k].util_pct = means[k].sum / (double)means[k].count;
+	}
+	free(means);
+	return got;
+}
+
+static int64_t lost_of(const struct session *session, uint32_t source)
+{
+	return source < session->losses.count ? session->losses.at[source].count[LOSS_dropped] : 0;
+}
+
+static int by_since(const void *a, const void *b)
+{
+	const struct wait_fact *x = a, *y = b;
+
+	if (x->end != y->end)
+		return x->end == WAIT_FAILED ? -1 : 1;
+	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
+}
+
+int wait_facts(struct timeline *timeline, struct store *store, struct facts *facts, struct err *err)
+{
+	struct waits waits = { .store = store, .timeline = timeline, .facts = facts };
+	const uint32_t *names = timeline->calls.names.at;
+	size_t name_count = timeline->calls.names.count;
+	int ret = load(&waits, err);
+
+	waits.launches = mem_zero(name_count + 1);
+	for (size_t i = 0; i < name_count && facts->waits.count; i++)
+		waits.launches[i] = launch_call_name(session_text(facts->session, names[i]));
+
+	for (size_t i = 0; i < facts->waits.count && ret >= 0; i++) {
+		struct wait_fact *fact = &facts->waits.at[i];
+
+		fact->lost = lost_of(facts->session, fact->source);
+		look_at_timeline(&waits, fact);
+		find_device(facts->session, fact);
+		ret = look_at_thread(&waits, i, STORE_python_stack, err);
+		if (ret >= 0)
+			ret = look_at_thread(&waits, i, STORE_cpu_stack, err);
+	}
+	if (ret >= 0 && facts->waits.count)
+		ret = look_at_samples(&waits, err);
+	if (facts->waits.count)
+		qsort(facts->waits.at, facts->waits.count, sizeof(*facts->waits.at), by_since);
+	VEC_DONE(&waits.raw_ns);
+	free(waits.launches);
+	return ret < 0 ? ret : 0;
+}

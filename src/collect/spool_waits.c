@@ -1,0 +1,182 @@
+/*
+ * spool_waits.c - calls that wait for the device and do not return, and those that failed.
+ *
+ * Who is in such a call says so in the segment (struct segment_wait): what is still there
+ * when the process is gone, or is let go, never returned. It becomes a call that lasts up
+ * to the end of the recording, and a mark.
+ *
+ * The program's side gives streams by handle. Which number a handle has is known from the
+ * stream's making and from waits that returned.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "collect/spool_process.h"
+
+/* From then on somebody may want to know what the thread is at. */
+static const int64_t LONG_NS = 100000000;
+/* Of handles and contexts: streams beyond are told without their number. */
+enum { HANDLES_MAX = 1 << 16 };
+
+static uint64_t key_of(uint32_t context, uint64_t handle)
+{
+	uint64_t what[2] = { context, handle };
+
+	return hash_bytes(what, sizeof(what), 0);
+}
+
+void spooled_know_stream(struct spooled *p, uint32_t context, uint64_t handle, uint32_t stream)
+{
+	uint64_t key = key_of(context, handle);
+
+	if (handle && (p->streams.count < HANDLES_MAX || map_find(&p->streams, key)))
+		map_put(&p->streams, key, stream);
+}
+
+/* A wait as the segment has it, copied whole. */
+static bool read_wait(const struct segment_wait *at, int64_t now_ns, struct open_wait *ret)
+{
+	uint64_t since_ns = atomic_load_explicit(&at->since_ns, memory_order_acquire);
+
+	*ret = (struct open_wait){ .thread = atomic_load(&at->thread),
+				   .kind = at->kind,
+				   .since_ns = (int64_t)since_ns,
+				   .handle = at->handle,
+				   .context = at->context,
+				   .correlation = at->correlation,
+				   .domain = at->domain,
+				   .cbid = at->cbid };
+	atomic_thread_fence(memory_order_acquire);
+	return since_ns && since_ns <= (uint64_t)now_ns && ret->thread && ret->thread <= INT32_MAX &&
+	       ret->kind < SYNC_KINDS && atomic_load(&at->since_ns) == since_ns;
+}
+
+/* A thread that was cancelled in the midst of a call is in it no more. Where the process
+ * counts its threads otherwise than we do, nobody can tell. */
+static bool is_gone(const struct spooled *p, uint32_t thread)
+{
+	char path[64];
+
+	if (p->pid != p->outer_pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/task", p->pid);
+	if (access(path, F_OK) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", p->pid, thread);
+	return access(path, F_OK) < 0;
+}
+
+void spooled_watch_waits(struct spooled *p)
+{
+	int64_t now_ns = clock_steady_ns();
+
+	for (uint32_t i = 0; i < SEGMENT_WAITS; i++) {
+		struct segment_wait *at = &p->segment->waits[i];
+		struct open_wait wait;
+		uint32_t thread;
+
+		if (!atomic_load_explicit(&at->since_ns, memory_order_relaxed) ||
+		    !read_wait(at, now_ns, &wait) || now_ns - wait.since_ns < LONG_NS ||
+		    !spooled_is_open(p, wait.since_ns))
+			continue;
+		thread = wait.thread;
+		if (is_gone(p, thread) && atomic_load(&at->since_ns) == (uint64_t)wait.since_ns) {
+			atomic_store(&at->since_ns, 0);
+			(void)atomic_compare_exchange_strong(&at->thread, &thread, 0);
+			continue;
+		}
+		(void)spooled_thread(p, wait.thread); /* which collect/threads.h looks at */
+	}
+}
+
+/* "call=cudaStreamSynchronize;waited_ns=5;context=3;stream=13;device=0;...": what is not
+ * known is left out. */
+static int put_mark(struct spooled *p, enum mark_kind kind, int64_t time_ns,
+		    const struct open_wait *wait, uint32_t result, int64_t waited_ns)
+{
+	const struct session *session = p->sink->session;
+	const uint64_t *stream = map_find(&p->streams, key_of(wait->context, wait->handle));
+	const uint64_t *device = map_find(&p->devices, wait->context);
+	char more[128] = "";
+	size_t len = 0;
+	struct mark mark = { .kind = kind, .time_ns = time_ns };
+
+	if (wait->handle && stream)
+		len += (size_t)snprintf(more, sizeof(more), ";stream=%u", (uint32_t)*stream);
+	else if (wait->handle && wait->handle <= HANDLE_THREAD)
+		len += (size_t)snprintf(more, sizeof(more), ";stream=default");
+	if (device)
+		len += (size_t)snprintf(more + len, sizeof(more) - len, ";device=%u",
+					(uint32_t)*device);
+	if (result)
+		(void)snprintf(more + len, sizeof(more) - len, ";result=%u", result);
+	mark.lane = spooled_thread(p, wait->thread);
+	mark.name = intern_text(p->sink->session->strings,
+				kind == MARK_WAIT_OPEN ? "wait that did not return" : "wait failed");
+	mark.detail = spooled_detail(
+		p, "call=%s;waited_ns=%lld;context=%u;correlation=%u%s",
+		session_text(session, spooled_api(p, wait->domain, wait->cbid)),
+		(long long)waited_ns, wait->context, wait->correlation, more);
+	return sink_mark(p->sink, &mark, p->err);
+}
+
+int spooled_failed_wait(struct spooled *p, const struct segment_slot *slot)
+{
+	struct open_wait wait = { .thread = slot->thread,
+				  .kind = slot->a,
+				  .since_ns = (int64_t)slot->value,
+				  .context = slot->x[0],
+				  .correlation = slot->b,
+				  .domain = slot->x[6],
+				  .cbid = slot->x[7] };
+
+	memcpy(&wait.handle, &slot->x[3], sizeof(wait.handle));
+	return put_mark(p, MARK_WAIT_FAILED, (int64_t)slot->time_ns, &wait, slot->x[5],
+			(int64_t)slot->time_ns - wait.since_ns);
+}
+
+/* The call itself, which CUPTI tells of when it returns: it lasts as long as anything was
+ * recorded. */
+static int put_call(struct spooled *p, const struct open_wait *wait, int64_t end_ns)
+{
+	struct call call = { .kind = wait->domain == CUPTI_DOMAIN_DRIVER ? CALL_DRIVER
+									 : CALL_RUNTIME,
+			     .correlation = wait->correlation,
+			     .start_ns = wait->since_ns,
+			     .end_ns = end_ns < p->window->to_ns ? end_ns : p->window->to_ns };
+
+	if (call.end_ns < call.start_ns)
+		call.end_ns = call.start_ns;
+	call.lane = spooled_thread(p, wait->thread);
+	call.name = spooled_api(p, wait->domain, wait->cbid);
+	call.detail = spooled_detail(p, "did_not_return=1");
+	return sink_call(p->sink, &call, p->err);
+}
+
+int spooled_open_waits(struct spooled *p, int64_t end_ns)
+{
+	uint64_t dropped = atomic_load(&p->segment->counts.waits_dropped);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < SEGMENT_WAITS && ret >= 0; i++) {
+		struct open_wait wait;
+
+		if (!read_wait(&p->segment->waits[i], end_ns, &wait) ||
+		    !spooled_is_open(p, wait.since_ns) || wait.since_ns < p->window->from_ns ||
+		    wait.since_ns >= p->window->to_ns || is_gone(p, wait.thread))
+			continue;
+		ret = put_call(p, &wait, end_ns);
+		if (ret >= 0)
+			ret = put_mark(p, MARK_WAIT_OPEN, wait.since_ns, &wait, 0,
+				       end_ns - wait.since_ns);
+	}
+	if (dropped)
+		session_note(p->sink->session, p->source,
+			     "process %u: %llu waits found no room while they lasted: had one not "
+			     "returned, it would not be told",
+			     p->pid, (unsigned long long)dropped);
+	return ret;
+}
