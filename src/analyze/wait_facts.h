@@ -31,8 +31,8 @@ struct wait_fact {
 	const char *stack;  /* "f < g < main", where the thread was looked at; NULL */
 	bool stack_is_python;
 	/* On the stream, or else in the context: what ended last by then. */
-	uint32_t last_op;     /* string; 0: nothing ran there */
-	int64_t last_end_ns;  /* session time */
+	uint32_t last_op;    /* string; 0: nothing ran there */
+	int64_t last_end_ns; /* session time */
 	/* Launches of the process behind that, without a record of what they launched. */
 	int64_t pending_count;
 	uint32_t pending_lane;  /* of the first: thread */
@@ -41,6 +41,6 @@ struct wait_fact {
 	/* What followed that kernel on its stream each time, if always the same; 0. */
 	uint32_t likely;
 	int64_t likely_count;
-	double util_pct;     /* of the device meanwhile, mean of samples; NAN */
-	int64_t lost;        /* records that the process lost: a launch can seem pending */
+	double util_pct; /* of the device meanwhile, mean of samples; NAN */
+	int64_t lost;    /* records that the process lost: a launch can seem pending */
 };

@@ -308,8 +308,7 @@ static void find_device(const struct session *session, struct wait_fact *fact)
 }
 
 /* The last look at the thread while it waited. */
-static int look_at_thread(struct waits *waits, size_t index, enum store_kind kind,
-			  struct err *err)
+static int look_at_thread(struct waits *waits, size_t index, enum store_kind kind, struct err *err)
 {
 	struct wait_fact *fact = &waits->facts->waits.at[index];
 	int64_t since_ns = waits->raw_ns.at[index];
@@ -363,9 +362,8 @@ static int look_at_samples(struct waits *waits, struct err *err)
 	int got = store_query_open(waits->store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane = batch.lane < session->lanes.count
-						  ? &session->lanes.at[batch.lane]
-						  : NULL;
+		const struct lane *lane =
+			batch.lane < session->lanes.count ? &session->lanes.at[batch.lane] : NULL;
 
 		if (!lane || lane->kind != LANE_BOARD || !batch.samples)
 			continue;

@@ -50,8 +50,9 @@ static bool read_wait(const struct segment_wait *at, int64_t now_ns, struct open
 				   .domain = at->domain,
 				   .cbid = at->cbid };
 	atomic_thread_fence(memory_order_acquire);
-	return since_ns && since_ns <= (uint64_t)now_ns && ret->thread && ret->thread <= INT32_MAX &&
-	       ret->kind < SYNC_KINDS && atomic_load(&at->since_ns) == since_ns;
+	return since_ns && since_ns <= (uint64_t)now_ns && ret->thread &&
+	       ret->thread <= INT32_MAX && ret->kind < SYNC_KINDS &&
+	       atomic_load(&at->since_ns) == since_ns;
 }
 
 /* A thread that was cancelled in the midst of a call is in it no more. Where the process
@@ -114,12 +115,13 @@ static int put_mark(struct spooled *p, enum mark_kind kind, int64_t time_ns,
 	if (result)
 		(void)snprintf(more + len, sizeof(more) - len, ";result=%u", result);
 	mark.lane = spooled_thread(p, wait->thread);
-	mark.name = intern_text(p->sink->session->strings,
-				kind == MARK_WAIT_OPEN ? "wait that did not return" : "wait failed");
-	mark.detail = spooled_detail(
-		p, "call=%s;waited_ns=%lld;context=%u;correlation=%u%s",
-		session_text(session, spooled_api(p, wait->domain, wait->cbid)),
-		(long long)waited_ns, wait->context, wait->correlation, more);
+	mark.name =
+		intern_text(p->sink->session->strings,
+			    kind == MARK_WAIT_OPEN ? "wait that did not return" : "wait failed");
+	mark.detail =
+		spooled_detail(p, "call=%s;waited_ns=%lld;context=%u;correlation=%u%s",
+			       session_text(session, spooled_api(p, wait->domain, wait->cbid)),
+			       (long long)waited_ns, wait->context, wait->correlation, more);
 	return sink_mark(p->sink, &mark, p->err);
 }
 

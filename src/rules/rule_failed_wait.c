@@ -30,18 +30,18 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 		finding_add(findings, rule, of_kernel ? SEVERITY_BAD : SEVERITY_WARN);
 	const char *who = tell_waiting(facts, findings, wait->lane);
 	const char *where = tell_tid(facts, findings, wait->lane);
-	const char *name = error ? error->name
-				 : finding_text(findings, _("CUDA error %lld"),
-						(long long)wait->result);
+	const char *name =
+		error ? error->name
+		      : finding_text(findings, _("CUDA error %lld"), (long long)wait->result);
 	struct unit_text at;
 
 	finding->device = wait->device;
 	finding->title = finding_text(findings, _("%s failed: %s"), wait->call, name);
-	finding->claim = finding_text(
-		findings, _("The %s got %s (%lld) from %s at %s."), who, name,
-		(long long)wait->result, tell_wait_call(facts, findings, wait),
-		units_ns(&at, capped_add(capped_add(wait->since_ns, wait->waited_ns),
-					 -facts->start_ns)));
+	finding->claim =
+		finding_text(findings, _("The %s got %s (%lld) from %s at %s."), who, name,
+			     (long long)wait->result, tell_wait_call(facts, findings, wait),
+			     units_ns(&at, capped_add(capped_add(wait->since_ns, wait->waited_ns),
+						      -facts->start_ns)));
 	if (error)
 		finding->claim = finding_text(findings, _("%s It means: %s."), finding->claim,
 					      _(error->meaning));

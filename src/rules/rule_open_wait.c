@@ -67,9 +67,11 @@ static void add_advice(const struct facts *facts, const struct wait_fact *wait,
 			 "its threads wait for"));
 	if (lane->process < session->processes.count)
 		finding_next(finding,
-			     finding_text(findings, "cuda-gdb -p %lld -batch -ex 'info cuda kernels'",
+			     finding_text(findings,
+					  "cuda-gdb -p %lld -batch -ex 'info cuda kernels'",
 					  (long long)session->processes.at[lane->process].pid));
-	finding_next(finding, _("sonde run --pc-sampling on ... shows in which instruction it spins"));
+	finding_next(finding,
+		     _("sonde run --pc-sampling on ... shows in which instruction it spins"));
 	finding_next(finding, _("sonde sql PROFILE \"SELECT start_ns, tid, name, detail FROM mark "
 				"WHERE name LIKE 'wait%'\""));
 }
@@ -98,7 +100,8 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 	tell_util(wait, findings, finding);
 	finding_evidence(finding, "waits.waited_ns", (double)wait->waited_ns, "ns", where);
 	if (wait->longest_ns != FACT_UNKNOWN)
-		finding_evidence(finding, "waits.longest_ns", (double)wait->longest_ns, "ns", where);
+		finding_evidence(finding, "waits.longest_ns", (double)wait->longest_ns, "ns",
+				 where);
 	finding_evidence(finding, "waits.pending_launches", (double)wait->pending_count, "count",
 			 where);
 	finding_evidence(finding, "waits.util_pct", wait->util_pct, "%", where);

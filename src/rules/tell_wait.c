@@ -21,8 +21,8 @@ const char *tell_tid(const struct facts *facts, struct findings *findings, uint3
 const char *tell_waiting(const struct facts *facts, struct findings *findings, uint32_t lane)
 {
 	const struct session *session = facts->session;
-	const struct lane *row = session && lane < session->lanes.count ? &session->lanes.at[lane]
-									: NULL;
+	const struct lane *row =
+		session && lane < session->lanes.count ? &session->lanes.at[lane] : NULL;
 	const struct process *process;
 	const char *thread;
 
@@ -69,10 +69,11 @@ void tell_wait_stack(const struct wait_fact *wait, struct findings *findings,
 			break;
 		}
 	}
-	finding->claim = finding_text(
-		findings, wait->stack_is_python ? _("%s Its Python stack then: %.*s%s.")
-						: _("%s Its stack then: %.*s%s."),
-		finding->claim, (int)len, wait->stack, wait->stack[len] ? " < ..." : "");
+	finding->claim = finding_text(findings,
+				      wait->stack_is_python ? _("%s Its Python stack then: %.*s%s.")
+							    : _("%s Its stack then: %.*s%s."),
+				      finding->claim, (int)len, wait->stack,
+				      wait->stack[len] ? " < ..." : "");
 }
 
 /* "12.1 s", as the report counts. */
@@ -85,10 +86,11 @@ static void tell_pending(const struct facts *facts, const struct wait_fact *wait
 			 struct findings *findings, struct finding *finding)
 {
 	struct unit_text at;
-	const char *first = wait->pending_lane == wait->lane
-				    ? _("by the same thread")
-				    : finding_text(findings, _("by %s"),
-						   tell_waiting(facts, findings, wait->pending_lane));
+	const char *first =
+		wait->pending_lane == wait->lane
+			? _("by the same thread")
+			: finding_text(findings, _("by %s"),
+				       tell_waiting(facts, findings, wait->pending_lane));
 
 	first = finding_text(findings, _("%s at %s"), first, when(facts, &at, wait->pending_ns));
 	if (wait->pending_range)
@@ -115,9 +117,9 @@ void tell_wait_device(const struct facts *facts, const struct wait_fact *wait,
 	struct unit_text at;
 
 	if (wait->last_op)
-		finding->claim = finding_text(findings, _("%s What ended there last is \"%s\", at %s."),
-					      finding->claim, tell_name(facts, wait->last_op),
-					      when(facts, &at, wait->last_end_ns));
+		finding->claim = finding_text(
+			findings, _("%s What ended there last is \"%s\", at %s."), finding->claim,
+			tell_name(facts, wait->last_op), when(facts, &at, wait->last_end_ns));
 	else
 		finding->claim = finding_text(
 			findings, _("%s Nothing had ended there that is in the recording."),
@@ -127,14 +129,14 @@ void tell_wait_device(const struct facts *facts, const struct wait_fact *wait,
 	else if (wait->end == WAIT_OPEN)
 		finding->claim = finding_text(
 			findings,
-			_("%s No launch is without its end: it waits for what is not recorded, as a "
+			_("%s No launch is without its end: it waits for what is not recorded, as "
+			  "a "
 			  "copy, an event of another process or a function of the host."),
 			finding->claim);
 	if (wait->pending_count && wait->lost) {
 		finding_lose_grade(finding);
-		finding->claim =
-			finding_text(findings,
-				     _("%s Records were lost (%lld): the kernel may be older."),
-				     finding->claim, (long long)wait->lost);
+		finding->claim = finding_text(
+			findings, _("%s Records were lost (%lld): the kernel may be older."),
+			finding->claim, (long long)wait->lost);
 	}
 }

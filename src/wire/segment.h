@@ -187,7 +187,8 @@ enum slot_kind {
 	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,   /* a = name of the thread */
 	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
-			x[3..4] = handle; a = call stack of its making, as inject/site.c writes it */
+			x[3..4] = handle; a = call stack of its making, as inject/site.c writes it
+		      */
 	SLOT_SITE,   /* value = correlation of a call that obtains memory; a = call stack */
 	SLOT_MODULE, /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
 			x[3] = bytes of the cubin */

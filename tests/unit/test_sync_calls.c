@@ -122,7 +122,8 @@ Test(sync_calls, the_default_stream_is_one_of_two)
 static const struct segment_wait *waiting(void)
 {
 	for (size_t i = 0; i < SEGMENT_WAITS; i++) {
-		if (atomic_load(&segment.waits[i].thread) && atomic_load(&segment.waits[i].since_ns))
+		if (atomic_load(&segment.waits[i].thread) &&
+		    atomic_load(&segment.waits[i].since_ns))
 			return &segment.waits[i];
 	}
 	return NULL;

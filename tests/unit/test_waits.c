@@ -221,11 +221,9 @@ Test(waits, an_error_is_told_once_by_its_first_call)
 /* One wait of a thread of "train.py"; the first of the facts. */
 static struct wait_fact *waiting(struct rule_bench *bench, enum wait_end end)
 {
-	struct lane lane = { .kind = LANE_THREAD,
-			     .device = SESSION_NONE,
-			     .context = -1,
-			     .stream = -1,
-			     .tid = 12 };
+	struct lane lane = {
+		.kind = LANE_THREAD, .device = SESSION_NONE, .context = -1, .stream = -1, .tid = 12
+	};
 	struct wait_fact *wait = VEC_ADD(&bench->facts.waits);
 
 	(void)bench_init(bench);
@@ -326,9 +324,8 @@ Test(open_wait, a_collective_waits_for_a_rank_and_many_threads_are_counted)
 	struct wait_fact *wait = waiting(&bench, WAIT_OPEN), more;
 	struct kernel_key key = { .name = bench_text(&bench, "ring"), .shared_bytes = -1 };
 
-	*VEC_ADD(&bench.facts.kernels) = (struct kernel_fact){
-		.key = session_key(bench.session, &key), .collective = true
-	};
+	*VEC_ADD(&bench.facts.kernels) =
+		(struct kernel_fact){ .key = session_key(bench.session, &key), .collective = true };
 	wait->pending_count = 1;
 	wait->likely = key.name;
 	more = *wait;
@@ -354,7 +351,8 @@ Test(failed_wait, names_the_error_and_what_may_have_made_it)
 	cr_assert_eq(found_by(&bench, &rule_open_wait), 0);
 	cr_assert_eq(found_by(&bench, &rule_failed_wait), 1);
 	cr_assert_eq(first(&bench)->severity, SEVERITY_BAD);
-	cr_assert_says(first(&bench)->title, "cudaStreamSynchronize failed: cudaErrorLaunchFailure");
+	cr_assert_says(first(&bench)->title,
+		       "cudaStreamSynchronize failed: cudaErrorLaunchFailure");
 	cr_assert_says(first(&bench)->claim,
 		       "The thread 12 of train.py (pid 10) got cudaErrorLaunchFailure (719) from "
 		       "cudaStreamSynchronize for stream 13 of GPU 0 at 17.3 s.");
