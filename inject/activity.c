@@ -35,7 +35,6 @@ static void overflow(struct inject *inject, struct segment *segment, uint8_t **r
 		segment->buffer_bytes < OVERFLOW_BYTES ? segment->buffer_bytes : OVERFLOW_BYTES;
 	void *at = MAP_FAILED;
 
-	atomic_fetch_add(&segment->counts.buffers_refused, 1);
 	if (atomic_fetch_add(&inject->overflow_bytes, bytes) + bytes <= segment->overflow_bytes)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED) {

@@ -420,7 +420,6 @@ struct kernel_fact {
 	struct kernel_counters counters;
 	VEC(struct stall_share) stalls; /* largest first */
 	int64_t stall_samples;          /* PC samples behind them; 0: counters */
-	bool few_stalls;                /* too few to rest anything on */
 	/* The reason that most PC samples name, "not_selected" among them: it was ready and
 	 * another warp went first. NULL: they are too few. */
 	const char *top_stall;

@@ -230,7 +230,6 @@ static void of_function(struct facts *facts, const struct tally *at, size_t coun
 		for (size_t k = 0; k < stalls.at.count; k++)
 			*VEC_ADD(&kernel->stalls) = stalls.at.at[k];
 		kernel->stall_samples = (int64_t)stalls.samples;
-		kernel->few_stalls = stalls.few;
 		kernel->top_stall = lead.reason;
 		kernel->sure_stall = lead.sure;
 		kernel->top_samples = (int64_t)lead.samples;

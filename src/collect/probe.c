@@ -19,7 +19,6 @@ enum { ACTIVITY_CONCURRENT_KERNEL = 10, DEVICE_CC_MAJOR = 75, DEVICE_CC_MINOR = 
 /* What is asked of libcuda and libcupti; CUresult and CUptiResult are ints. */
 #define CUDA_CALLS(X)                                                \
 	X(cuInit, (unsigned int flags))                              \
-	X(cuDriverGetVersion, (int *version))                        \
 	X(cuDeviceGet, (int *device, int ordinal))                   \
 	X(cuDeviceGetAttribute, (int *value, int which, int device)) \
 	X(cuDevicePrimaryCtxRetain, (void **context, int device))    \
@@ -93,8 +92,6 @@ static bool start_cuda(struct asking *asking)
 		(void)dprintf(asking->fd, "missing functions of libcuda\n");
 		return false;
 	}
-	if (calls->cuDriverGetVersion && !calls->cuDriverGetVersion(&value))
-		say(asking, "cuda_version", value);
 	say(asking, "cuda_init", result = calls->cuInit(0));
 	if (result || (result = calls->cuDeviceGet(&device, 0))) {
 		say(asking, "cuda_context", result);
@@ -189,9 +186,9 @@ static void take(struct probe *probe, struct str key, struct str value)
 		size_t offset;
 	} fields[] = {
 #define FIELD(name) { #name, offsetof(struct probe, name) }
-		FIELD(cuda_init),   FIELD(cuda_context), FIELD(cuda_version), FIELD(cupti_version),
-		FIELD(cc_major),    FIELD(cc_minor),     FIELD(activity),     FIELD(counters),
-		FIELD(pc_sampling), FIELD(pm_sampling),
+		FIELD(cuda_init), FIELD(cuda_context), FIELD(cupti_version),
+		FIELD(cc_major),  FIELD(cc_minor),     FIELD(activity),
+		FIELD(counters),  FIELD(pc_sampling),  FIELD(pm_sampling),
 #undef FIELD
 	};
 	int64_t number;

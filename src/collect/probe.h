@@ -18,7 +18,6 @@ enum { PROBE_NOT_TRIED = -1 };
 /* Results as CUDA's and CUPTI's own numbers: 0 success; PROBE_NOT_TRIED. */
 struct probe {
 	int cuda_init, cuda_context;
-	int cuda_version;  /* of the driver: 13000; 0 unknown */
 	int cupti_version; /* API version; 0 unknown */
 	int cc_major, cc_minor;
 	char chip[32]; /* "GH100" */

@@ -135,7 +135,7 @@ struct spooled {
 	VEC(struct context_grids) grids;
 	char quiet_why[128]; /* what recording costs can't be told */
 	int64_t stuck_ns;    /* since when the slot at `tail` is unfinished; 0: it isn't */
-	int64_t kernels_seen, copies_seen, calls_seen, os_calls_seen, ranges_seen, samples_seen;
+	int64_t kernels_seen, copies_seen, calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
 	int64_t unnamed_slots, unnamed_samples; /* of PCs, whose reason has no name: lost */
 	uint64_t told_dropped;                  /* loss that the session has already */

@@ -240,7 +240,6 @@ static int os_call(struct spooled *p, const struct segment_slot *slot)
 	call.start_ns = (int64_t)slot->value;
 	call.end_ns = (int64_t)slot->time_ns;
 	call.name = spooled_text(p, slot->a);
-	p->os_calls_seen++;
 	return sink_call(p->sink, &call, p->err);
 }
 

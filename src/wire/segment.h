@@ -29,7 +29,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 11,
+	SEGMENT_VERSION = 12,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -66,7 +66,6 @@ enum segment_reason {
 	SEGMENT_REASON_OTHER_TOOL,    /* another tool is at work: `other_tool` */
 	SEGMENT_REASON_CALL_FAILED,   /* a CUPTI call failed; `detail` has its result */
 	SEGMENT_REASON_YIELDED,       /* the target asked for CUPTI itself */
-	SEGMENT_REASON_DEVICE,        /* the device does not support it */
 };
 
 /* What recording does without; the rest is on. Several may be missing. */
@@ -239,7 +238,6 @@ _Static_assert(sizeof(struct segment_wait) == 64, "a cache line: threads do not 
 /* Counted by the process. */
 struct segment_counts {
 	_Atomic uint64_t buffers_asked;
-	_Atomic uint64_t buffers_refused; /* none was free: records went to waste */
 	_Atomic uint64_t records_dropped; /* in those, and as CUPTI reports; of these: */
 	_Atomic uint64_t kernels_dropped, calls_dropped; /* in those */
 	_Atomic uint64_t cupti_dropped;                  /* of CUPTI's, which names no kind */
@@ -291,7 +289,7 @@ struct segment {
 	uint32_t pid;                             /* as the process sees itself */
 	uint64_t image;       /* of this program in this process: exec makes another */
 	uint64_t start_ticks; /* field 22 of /proc/self/stat: tells a reused pid */
-	uint32_t cupti_version, driver_version;
+	uint32_t cupti_version;
 	uint32_t clock;
 	uint32_t world_rank, world_size; /* from the environment; ~0 unknown */
 	char cupti_path[256];

@@ -19,15 +19,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct field {
 	size_t at, bytes;
 } fields[] = {
-	FIELD(state),          FIELD(reason),      FIELD(reason_detail),
-	FIELD(texts_used),     FIELD(ring_head),   FIELD(ring_tail),
-	FIELD(order),          FIELD(wanted),      FIELD(record_bytes),
-	FIELD(buffers),        FIELD(users),       FIELD(paused),
-	FIELD(image),          FIELD(start_ticks), FIELD(cupti_version),
-	FIELD(driver_version), FIELD(clock),       FIELD(world_rank),
-	FIELD(world_size),     FIELD(cupti_path),  FIELD(command),
-	FIELD(other_tool),     FIELD(pc),          FIELD(lacks),
-	FIELD(lack_detail),    FIELD(counts),      FIELD(closed),
+	FIELD(state),       FIELD(reason),      FIELD(reason_detail),
+	FIELD(texts_used),  FIELD(ring_head),   FIELD(ring_tail),
+	FIELD(order),       FIELD(wanted),      FIELD(record_bytes),
+	FIELD(buffers),     FIELD(users),       FIELD(paused),
+	FIELD(image),       FIELD(start_ticks), FIELD(cupti_version),
+	FIELD(head_bytes),  FIELD(clock),       FIELD(world_rank),
+	FIELD(world_size),  FIELD(cupti_path),  FIELD(command),
+	FIELD(other_tool),  FIELD(pc),          FIELD(lacks),
+	FIELD(lack_detail), FIELD(counts),      FIELD(closed),
 };
 
 struct rest {

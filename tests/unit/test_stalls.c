@@ -66,7 +66,6 @@ Test(stalls, shares_are_of_the_samples_without_an_issue_and_totals_are_left_out)
 	cr_assert_float_eq(share_of(kernel, "barrier"), 0.75, 1e-12);
 	cr_assert_float_eq(share_of(kernel, "wait"), 0.25, 1e-12);
 	cr_assert_eq(kernel->stall_samples, 400);
-	cr_assert_not(kernel->few_stalls);
 	/* 400 of 1,000 found nothing to issue: the slots are busy for 60 %. */
 	cr_assert_not(kernel->has_bound);
 	trace_done(&trace);
@@ -116,7 +115,6 @@ Test(stalls, few_samples_give_no_verdict)
 		sample(&trace, "some_kernel", REASON("selected"), 10);
 		kernel = kernel_of(&trace);
 		cr_assert_eq(kernel->has_bound, samples >= 200);
-		cr_assert_eq(kernel->few_stalls, samples < 200);
 		cr_assert_eq(kernel->stall_samples, samples);
 		trace_done(&trace);
 	}
