@@ -7,7 +7,8 @@
 #   SONDE=build/portable/sonde tests/gpu/run_cost.sh [ROUNDS [PART...]]
 #
 # 5 rounds; PART: launch, eager, train, sampling; else all four, a round then takes about 130 s.
-# Begins no part after LIMIT seconds. Each number is in $OUT/run_cost.rows as soon as it is known.
+# Begins no part after LIMIT seconds; one takes 40 s at most. Each number is in ROWS, else in
+# $OUT/run_cost.rows, as soon as it is known.
 # ./bench overhead calls it. FIGURES: where the figures go as JSON. Status 1 if one is
 # missed.
 set -u
@@ -22,13 +23,7 @@ trap 'rm -rf "$work"' EXIT
 out=$(realpath "${OUT:-$work}")
 many=200000
 nsys=$(ls /opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys 2>/dev/null | tail -1)
-for p in launch cases; do
-	nvcc -O3 -lineinfo -arch=sm_90 -o "$work/$p" "$programs/$p.cu" || exit 1
-done
-cuda=$(dirname "$(dirname "$(realpath "$(command -v nvcc)")")")
-gcc -O2 -fPIC -shared -I"$cuda/include" -I"$cuda/extras/CUPTI/include" -o "$work/bare.so" \
-	"$here/bare_cupti.c" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
-	-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 1
+"$here/build.sh" "$work" launch cases bare.so || exit 1
 cd "$work" || exit 1
 # The thread that launches has a core for itself.
 read -r CORE others < <(python3 "$here/quiet_core.py") || exit 1
@@ -37,22 +32,23 @@ taskset -pc "$others" $$ >/dev/null
 
 put() { # NAME, its value from standard input
 	local value
-	read -r value && echo "$value" >>"$1" && echo "$1:$value" >>"$out/run_cost.rows"
+	read -r value && echo "$value" >>"$1" && echo "$1:$value" >>"${ROWS:-$out/run_cost.rows}"
 }
 us() { grep -o '[0-9.]* us each' | grep -o '[0-9.]*'; }
 step() { sed -n 's/.*step \([0-9.]*\).*/\1/p'; }
+plain() { timeout -k 5 60 "$@"; }
 run() { # what is counted afterwards is of this run
 	rm -f "$work/p.sonde"
-	timeout 120 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/run_cost.err"
+	timeout -k 5 60 "$sonde" run --no-report -o "$work/p.sonde" "$@" 2>>"$out/run_cost.err"
 }
 kernels() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' | tail -1 | tr -d ' ' | grep . || echo 0; }
 bytes() { "$sonde" sql "$work/p.sonde" 'select count(*) from kernel' >/dev/null && stat -c %s "$work/p.sonde"; }
 
 # launch.cu, once each way.
 launch() {
-	./launch $many | us | put plain
-	CUDA_INJECTION64_PATH=$work/bare.so BARE=kernel ./launch $many | us | put bare
-	CUDA_INJECTION64_PATH=$work/bare.so BARE=api ./launch $many | us | put bare_api
+	plain ./launch $many | us | put plain
+	CUDA_INJECTION64_PATH=$work/bare.so BARE=kernel plain ./launch $many | us | put bare
+	CUDA_INJECTION64_PATH=$work/bare.so BARE=api plain ./launch $many | us | put bare_api
 	run --no-system --no-threads -t kernel -- ./launch $many | us | put kernel
 	kernels | put count
 	run --no-system --no-threads -t cuda -- ./launch $many | us | put cuda
@@ -61,22 +57,24 @@ launch() {
 	kernels | put count
 	bytes | put size
 	if [[ $nsys ]]; then
-		"$nsys" profile --trace=cuda --sample=none --cpuctxsw=none -f true -o nsys ./launch $many 2>/dev/null | us | put nsys_cuda
+		plain "$nsys" profile --trace=cuda --sample=none --cpuctxsw=none -f true -o nsys ./launch $many 2>/dev/null | us | put nsys_cuda
 	fi
 }
 
 eager() {
-	python3 "$here/eager.py" none | us | put t_plain
+	plain python3 "$here/eager.py" none | us | put t_plain
 	run -- python3 "$here/eager.py" none | us | put t_sonde
-	python3 "$here/eager.py" cuda 2>/dev/null | us | put t_torch
+	plain python3 "$here/eager.py" cuda 2>/dev/null | us | put t_torch
 }
 train() {
 	local job="python3 $programs/train.py fast --profiler none --steps 150"
 
-	$job 2>/dev/null | step | put s_plain
 	# shellcheck disable=SC2086
-	run -- $job | step | put s_sonde
-	CUDA_INJECTION64_PATH=$work/bare.so BARE=launch $job 2>/dev/null | step | put s_bare
+	{
+		plain $job 2>/dev/null | step | put s_plain
+		run -- $job | step | put s_sonde
+		CUDA_INJECTION64_PATH=$work/bare.so BARE=launch plain $job 2>/dev/null | step | put s_bare
+	}
 }
 ms_of() { # command...
 	local began
@@ -88,7 +86,7 @@ sampling() {
 	run --pc-sampling on -- ./launch $many | us | put pc
 	kernels | put count
 	run --pc-sampling on -- python3 "$here/eager.py" none | us | put t_pc
-	ms_of ./cases 20 | put c_plain
+	ms_of plain ./cases 20 | put c_plain
 	ms_of run --pc-sampling off -- ./cases 20 | put c_off
 	ms_of run --pc-sampling on -- ./cases 20 | put c_on
 	# Longer: the wait for the last samples is the same.

@@ -19,12 +19,12 @@ bad=0
 claim() {
 	if (($1 == 0)); then echo "ok      $2"; else echo "FAILED  $2"; bad=1; fi
 }
-run() { timeout 100 "$sonde" run --no-report "$@"; }
+run() { timeout -k 5 100 "$sonde" run --no-report "$@"; }
 one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
 # What the program itself wrote to stderr.
 own() { grep -v '^sonde run: ' "$1"; }
 
-cd "$work"
+cd "$work" || exit 1
 cat >ends.py <<'END'
 """One operator in a way of its own, and an end of its own: plain, exit, raise, thread."""
 import os, sys, threading, torch
@@ -45,7 +45,7 @@ END
 
 if [[ ! $dry ]] && python3 -c 'import torch' 2>/dev/null; then
 	for way in plain exit raise thread; do
-		python3 ends.py $way 2>alone.err
+		timeout -k 5 60 python3 ends.py $way 2>alone.err
 		alone=$?
 		run --torch-ops -o ends.sonde -- python3 ends.py $way 2>with.err
 		[[ $? == "$alone" ]] && cmp <(own with.err) alone.err
@@ -66,7 +66,7 @@ if [[ $dry ]]; then
 	export LD_LIBRARY_PATH=$dry/tests/inject
 	steady=("$dry/tests/inject/host" steady)
 else
-	nvcc -O2 -std=c++17 -arch=native -o owed "$here/owed.cu" || exit 1
+	"$here/build.sh" "$work" owed || exit 1
 	steady=(./owed threads 1 8)
 	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 fi

@@ -15,7 +15,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 limit=${1:-450}
 dry=${DRY:+$(realpath "$DRY")}
 sonde=$(realpath "${SONDE:-${dry:-$here/../../build/portable}/sonde}")
-programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=${OUT:-$work}
@@ -29,7 +28,7 @@ time_for() {
 	((SECONDS + $1 <= limit)) || { skip "$2: out of time at $SECONDS s"; return 1; }
 	echo "== $2 (at $SECONDS s)"
 }
-run() { timeout 150 "$sonde" run --no-report "$@"; }
+run() { timeout -k 5 100 "$sonde" run --no-report "$@"; }
 one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
 check() { python3 "$here/run_owed.py" "$@"; }
 # What the process's own source lost, or with '=' the kernel's of context switches, which
@@ -49,19 +48,17 @@ lose_switches() { # profile
 }
 made() { grep -o 'launches [0-9]*' "$1" | awk '{ n += $2 } END { print n + 0 }'; }
 
-cd "$work"
+cd "$work" || exit 1
 if [[ $dry ]]; then
 	export LD_LIBRARY_PATH=$dry/tests/inject
 	host=$dry/tests/inject/host
 	leaks=("$host" leaks) graphs=("$host" graphs) reset=("$host" reset) steady=("$host" steady)
-	threads=("$host" storm_launches) launch=("$host" many) many=("$host" many) several=("$host" threads)
+	threads=("$host" storm_launches) many=("$host" many) several=("$host" threads)
 else
-	nvcc -O2 -std=c++17 -arch=native -o owed "$here/owed.cu" || exit 1
-	for p in launch cases pipeline; do
-		nvcc -O3 -lineinfo -arch=native -o "$p" "$programs/$p.cu" || exit 1
-	done
+	"$here/build.sh" "$work" owed launch cases pipeline pc_switch
+	[[ -x owed && -x launch && -x cases && -x pipeline ]] || exit 1
 	leaks=(./owed leaks 40) graphs=(./owed graphs 20000) reset=(./owed reset 5)
-	steady=(./owed threads 1 8) threads=(./owed threads 8 60) launch=(./launch 200000)
+	steady=(./owed threads 1 8) threads=(./owed threads 8 60)
 	many=(./owed threads 1 3) several=(./owed threads 4 5)
 	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 fi
@@ -137,7 +134,7 @@ if time_for 60 "other tools"; then
 			chmod +x $tool
 			path=./$tool with=() program=("$host" quick_exit)
 		fi
-		timeout 100 "$path" "${with[@]}" "${program[@]}" >alone.log 2>&1
+		timeout -k 5 60 "$path" "${with[@]}" "${program[@]}" >alone.log 2>&1
 		alone=$?
 		for way in called "called by a script"; do
 			# What ncu does in a script is in run_ops.sh.
@@ -169,8 +166,7 @@ if time_for 40 "PC sampling"; then
 		claim $? "PC sampling, more samples than there is memory for: it ends"
 		cat flood.err
 		# Does it ever have room again?
-		nvcc -O2 -std=c++17 -arch=native -o pc_switch "$here/pc_switch.cu" -lcupti -lcuda &&
-			PERIOD=8 SPAN=1000 MIB=8 timeout 10 ./pc_switch full
+		[[ -x pc_switch ]] && PERIOD=8 SPAN=1000 MIB=8 timeout -k 5 10 ./pc_switch full
 		run --pc-sampling on -o short.sonde -- ./cases 1 >/dev/null 2>short.err
 		claim $? "PC sampling, a short program: it ends"
 		echo "  samples $(one short.sonde 'select sum(samples) from stall')"
@@ -195,7 +191,7 @@ fi
 
 if [[ ! $dry ]] && time_for 10 "cost of events made and destroyed"; then
 	for count in 10000 100000; do
-		./owed events $count
+		timeout -k 5 30 ./owed events $count
 		run --no-system --no-threads -t cuda -o events.sonde -- ./owed events $count 2>/dev/null
 		run --no-system --no-threads -o events.sonde -- ./owed events $count 2>/dev/null
 	done
