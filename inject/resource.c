@@ -70,26 +70,43 @@ static void module_slot(struct inject *inject, struct segment *segment,
 	slot_commit(slot, SLOT_MODULE);
 }
 
-/* This thread is in a call of the runtime that obtains memory. */
+/* The call of the runtime that this thread is in and that obtains memory, and where it is made. */
 static __thread bool in_runtime __attribute__((tls_model("initial-exec")));
+static __thread uint32_t runtime_call __attribute__((tls_model("initial-exec")));
+static __thread uint32_t runtime_site __attribute__((tls_model("initial-exec")));
 
-/* Where memory is asked for; CUPTI's record of it comes later, with the same
- * correlation. The runtime's call has the driver's inside: the outer one counts. */
+static void site_slot(struct segment *segment, uint32_t correlation, uint32_t site)
+{
+	struct segment_slot *slot = site ? slot_take(segment) : NULL;
+
+	if (!slot)
+		return;
+	slot->value = correlation;
+	slot->a = site;
+	slot_commit(slot, SLOT_SITE);
+}
+
+/* Where memory is asked for; CUPTI's record of it comes later, with the same correlation.
+ * The runtime's call has the driver's inside, which needs no call stack of its own; CUPTI's
+ * header says that both have one number, the callbacks can have two, and of the runtime's
+ * newer calls no card has shown which the record has: either finds its place. */
 static void allocation_call(struct inject *inject, struct segment *segment, uint32_t domain,
 			    const struct cupti_callback *call)
 {
-	struct segment_slot *slot;
 	uint32_t site;
 
-	if (domain == CUPTI_DOMAIN_DRIVER && in_runtime)
+	if (domain == CUPTI_DOMAIN_DRIVER && in_runtime) {
+		if (call->site == CUPTI_SITE_ENTER && call->correlation != runtime_call)
+			site_slot(segment, call->correlation, runtime_site);
 		return;
+	}
 	in_runtime = domain == CUPTI_DOMAIN_RUNTIME && call->site == CUPTI_SITE_ENTER;
-	if (call->site != CUPTI_SITE_ENTER || !(site = site_here(inject, segment, SITE_MEMORY)) ||
-	    !(slot = slot_take(segment)))
+	if (call->site != CUPTI_SITE_ENTER)
 		return;
-	slot->value = call->correlation;
-	slot->a = site;
-	slot_commit(slot, SLOT_SITE);
+	site = site_here(inject, segment, SITE_MEMORY);
+	runtime_call = call->correlation;
+	runtime_site = site;
+	site_slot(segment, call->correlation, site);
 }
 
 /* cudaProfilerStart and cudaProfilerStop bound what is recorded. */

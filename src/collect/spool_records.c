@@ -12,32 +12,85 @@
 /* Larger than any record; smaller than this is none. */
 enum { RECORD_MAX = 1024, RECORD_MIN = 16 };
 
-/* Sizes in CUDA 13.0, for buffers of a process that died before it learned. */
-static uint32_t usual_bytes(uint32_t kind)
+/* What records have taken since CUDA 12.0, the newest first: tests/unit/test_cupti_abi.c. */
+static const struct {
+	uint8_t kind, bytes[3];
+} SIZES[] = {
+	{ CUPTI_KIND_CONCURRENT_KERNEL, { 216, 208 } },
+	{ CUPTI_KIND_KERNEL, { 216, 208 } },
+	{ CUPTI_KIND_RUNTIME, { 40 } },
+	{ CUPTI_KIND_DRIVER, { 40 } },
+	{ CUPTI_KIND_MEMCPY, { 96, 88 } },
+	{ CUPTI_KIND_MEMCPY2, { 96 } },
+	{ CUPTI_KIND_MEMSET, { 88 } },
+	{ CUPTI_KIND_DEVICE, { 184, 176 } },
+	{ CUPTI_KIND_CONTEXT, { 32, 24, 16 } },
+	{ CUPTI_KIND_OVERHEAD, { 56, 48, 40 } },
+	{ CUPTI_KIND_UNIFIED_MEMORY, { 104, 64 } },
+	{ CUPTI_KIND_MEMORY2, { 128, 120 } },
+	{ CUPTI_KIND_MEMORY_POOL, { 80, 72 } },
+	{ CUPTI_KIND_GRAPH_TRACE, { 56, 48 } },
+	{ CUPTI_KIND_JIT, { 72, 64 } },
+};
+
+/* Place in SIZES; -1: no kind that we ask for. */
+static int sizes_of(const uint8_t *at)
 {
-	switch (kind) {
-	case CUPTI_KIND_CONCURRENT_KERNEL:
-	case CUPTI_KIND_KERNEL:
-		return 216;
-	case CUPTI_KIND_MEMCPY:
-	case CUPTI_KIND_MEMCPY2:
-		return 96;
-	case CUPTI_KIND_MEMSET:
-		return 88;
-	case CUPTI_KIND_RUNTIME:
-	case CUPTI_KIND_DRIVER:
-		return 40;
-	default:
-		return 0;
+	uint32_t kind;
+
+	memcpy(&kind, at, sizeof(kind));
+	for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
+		if (SIZES[i].kind == kind)
+			return (int)i;
 	}
+	return -1;
 }
 
-static uint32_t record_bytes(const struct spooled *p, uint32_t kind)
+/* How many records follow each other from here on, up to `depth`, if their sizes are taken
+ * as suits that best. */
+static int followers(const uint8_t *at, uint64_t left, int depth)
+{
+	int sizes = left < 8 || !depth ? -1 : sizes_of(at);
+	int best = 0;
+
+	for (int i = 0; sizes >= 0 && i < 3 && SIZES[sizes].bytes[i]; i++) {
+		uint32_t bytes = SIZES[sizes].bytes[i];
+		int count = bytes > left ? 0 : 1 + followers(at + bytes, left - bytes, depth - 1);
+
+		best = count > best ? count : best;
+	}
+	return best;
+}
+
+/* Of a process that died before it learned its sizes, as one does that lives for less than a
+ * second: the first records are of its device and context, and all lie behind them. The
+ * size is right behind which most records follow, as a small number can look like a
+ * kind; where that does not tell, the newest. */
+static uint32_t guessed_bytes(const uint8_t *at, uint64_t left)
+{
+	enum { DEPTH = 5 };
+	int sizes = sizes_of(at), most = -1;
+	uint32_t best = 0;
+
+	for (int i = 0; sizes >= 0 && i < 3 && SIZES[sizes].bytes[i]; i++) {
+		uint32_t bytes = SIZES[sizes].bytes[i];
+		int count = bytes > left ? 0 : followers(at + bytes, left - bytes, DEPTH);
+
+		if (count > most) {
+			most = count;
+			best = bytes;
+		}
+	}
+	return best;
+}
+
+static uint32_t record_bytes(const struct spooled *p, uint32_t kind, const uint8_t *at,
+			     uint64_t left)
 {
 	uint32_t bytes = kind < SEGMENT_KINDS ? atomic_load(&p->segment->record_bytes[kind]) : 0;
 
 	if (!bytes)
-		bytes = usual_bytes(kind);
+		bytes = guessed_bytes(at, left);
 	return bytes >= RECORD_MIN && bytes <= RECORD_MAX && bytes % 8 == 0 ? bytes : 0;
 }
 
@@ -311,7 +364,9 @@ static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
 				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", device.uuid[i]);
 	facts.ordinal = device.id;
 	facts.uuid = session_string(session, uuid, (size_t)len);
-	facts.name = spooled_text(p, (uint32_t)device.name);
+	/* CUPTI's pointer still, where it held the buffer to the end. */
+	if (device.name <= UINT32_MAX)
+		facts.name = spooled_text(p, (uint32_t)device.name);
 	facts.maker = intern_text(session->strings, "NVIDIA");
 	facts.sm_count = device.sms;
 	facts.memory_bytes = (int64_t)device.memory_bytes;
@@ -395,7 +450,7 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 		memcpy(&kind, buffer + at, sizeof(kind));
 		if (!kind && unfinished)
 			break; /* behind the last record */
-		bytes = record_bytes(p, kind);
+		bytes = record_bytes(p, kind, buffer + at, valid - at);
 		if (!bytes || bytes > valid - at) {
 			p->malformed += !unfinished;
 			break;

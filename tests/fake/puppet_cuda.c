@@ -325,6 +325,7 @@ static void memory(const struct puppet_call *call, uint64_t address, size_t byte
 {
 	struct puppet_event event = puppet_event_of(call, PUPPET_MEMORY);
 
+	event.domain = call->event.domain;
 	event.address = address;
 	event.bytes = bytes;
 	event.begin = obtained;

@@ -343,7 +343,9 @@ static void put_memory(const struct puppet_event *event)
 	record.process = (uint32_t)getpid();
 	record.context = event->context_id;
 	record.device = event->device;
-	record.correlation = event->correlation;
+	/* With the word "inner-memory" that of the driver's call inside the runtime's. */
+	record.correlation = event->correlation +
+			     (event->begin && event->domain == 2 && puppet_word("inner-memory"));
 	if (enabled(record.kind))
 		append(record.kind, &record, sizeof(record), event->thread);
 }

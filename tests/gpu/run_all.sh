@@ -5,11 +5,11 @@
 #   SONDE=build/portable/sonde tests/gpu/run_all.sh [SECONDS] [--from PART] [--only PART]...
 #   DRY=build/dev tests/gpu/run_all.sh             on puppets: that the scripts themselves work
 #
-# Ends within SECONDS (585). PART: truth cost raw unified owed train ops, in this order; what no
+# Ends within SECONDS (585). PART: truth cost raw unified record owed train ops, in this order; what no
 # longer fits is named with the call that goes on. In $OUT, kept up to date: all.rows, a line for each
 # claim and each number; all.log, all that the parts print; all.tar.gz, the rest that
-# they leave; all_profiles.tar, the smallest of their profiles. Status 1 if a claim failed
-# or a part did not end.
+# they leave; all_profiles.tar, the smallest of their profiles; cupti_logs.tar. Status 1 if a claim
+# failed or a part did not end.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dry=${DRY:+$(realpath "$DRY")}
@@ -39,7 +39,7 @@ show() { # part
 	while IFS= read -r line; do
 		printf '%s\n' "$line" >>"$log"
 		case $line in
-		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ *)
+		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ * | *' same ('* | *DIFFERS*)
 			printf '%-7s %3d s  %s\n' "$1" "$SECONDS" "$line" | tee -a "$rows"
 			;;
 		esac
@@ -48,9 +48,10 @@ show() { # part
 
 # All that it left, also of a part that was ended: its folder of temporary files is here, too.
 pack() {
-	(cd "$work" && find . -type f -size -4M ! -name '*.sonde' ! -name '*.pickle' ! -path './built/*' \
+	(cd "$work" && find . -type f -size -4M ! -name '*.sonde' ! -name '*.pickle' ! -name cupti_logs.tar ! -path './built/*' \
 		! -perm -u+x -print0 | tar --null -czf "$work.tar.gz" -T -)
 	mv "$work.tar.gz" "$out/all.tar.gz"
+	cp "$work/record/cupti_logs.tar" "$out/" 2>/dev/null
 	local sum=0 profiles=() size path
 	while read -r size path; do
 		((sum += size, sum < 15000000)) && profiles+=("$path")
@@ -127,6 +128,7 @@ else
 fi
 part raw 10 60 "$here/run_raw.sh"
 part unified 20 90 "$here/run_unified.sh"
+part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"
 part owed 40 300 bash -c 'exec "$0" "$((BOUND < 240 ? BOUND : 240))"' "$here/run_owed.sh"
 [[ $dry ]] || part train 90 460 "$here/run_cost.sh" 5 train
 part ops 30 120 "$here/run_ops.sh"

@@ -675,9 +675,10 @@ def coroutine():
         at.close()
 
 
-def memory_sites():
-    """Allocations name the function that asked, of the runtime or of the driver."""
-    at = Place()
+def memory_sites(cupti=None):
+    """Allocations name the function that asked, of the runtime or of the driver, whichever of the two
+    calls CUPTI's record has the number of."""
+    at = Place(cupti=cupti)
     try:
         at.sonde(host("memory"))
         sites = [row.get("name", "") for row in at.rows("select name from alloc order by start_ns")]
@@ -1052,6 +1053,7 @@ CASES = {
     "fault": fault,
     "profiler_range": profiler_range,
     "memory_sites": memory_sites,
+    "memory_sites_inside": lambda: memory_sites("inner-memory"),
     "memory_sites_by_path": sites_by_path,
     "memory_sites_by_loader": sites_by_loader,
     "memory_sites_in_container": sites_in_container,

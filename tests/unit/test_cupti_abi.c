@@ -240,6 +240,36 @@ SAME_FIELD(struct cupti_context, context, CUpti_ActivityContext3, contextId);
 SAME_FIELD(struct cupti_context, device, CUpti_ActivityContext3, deviceId);
 #endif
 
+/* The sizes of spool_records.c, by which a process that died young is read. */
+#define TAKES(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
+TAKES(CUpti_ActivityKernel9, 208);
+TAKES(CUpti_ActivityMemcpy5, 88);
+TAKES(CUpti_ActivityMemcpyPtoP4, 96);
+TAKES(CUpti_ActivityMemset4, 88);
+TAKES(CUpti_ActivityMemory3, 120);
+TAKES(CUpti_ActivityMemoryPool2, 72);
+TAKES(CUpti_ActivityUnifiedMemoryCounter2, 64);
+TAKES(CUpti_ActivityOverhead2, 48);
+TAKES(CUpti_ActivityGraphTrace, 48);
+TAKES(CUpti_ActivityContext, 16);
+TAKES(CUpti_ActivityDevice4, 176);
+TAKES(CUpti_ActivityDevice5, 184);
+TAKES(CUpti_ActivityJit, 64);
+TAKES(CUpti_ActivityJit2, 72);
+TAKES(CUpti_ActivityAPI, 40);
+#if CUPTI_API_VERSION >= 130000
+TAKES(CUpti_ActivityKernel10, 216);
+TAKES(CUpti_ActivityMemcpy6, 96);
+TAKES(CUpti_ActivityMemory4, 128);
+TAKES(CUpti_ActivityMemoryPool3, 80);
+TAKES(CUpti_ActivityUnifiedMemoryCounter3, 104);
+TAKES(CUpti_ActivityOverhead, 40);
+TAKES(CUpti_ActivityOverhead3, 56);
+TAKES(CUpti_ActivityGraphTrace2, 56);
+TAKES(CUpti_ActivityContext2, 24);
+TAKES(CUpti_ActivityContext3, 32);
+#endif
+
 /* inject/activity.c has it on its stack. */
 struct config {
 	uint32_t scope, counter, device, enable;

@@ -1,0 +1,54 @@
+/* What is left of a process that died before any of its buffers was full. */
+#include "spool_bench.h"
+
+TestSuite(spool_young, .init = open_bench, .fini = close_bench);
+
+/* Before its first buffer was full, a process knows no size of a record; those of its device
+ * and context come first. */
+static void dies_young(uint32_t device, uint32_t context, uint32_t kernel, uint32_t memory)
+{
+	struct cupti_device of = {
+		.kind = CUPTI_KIND_DEVICE, .id = 1, .sms = 132, .name = 0x7f0012345678
+	};
+	struct cupti_context in = { .kind = CUPTI_KIND_CONTEXT, .context = 2, .device = 1 };
+	struct cupti_api call = {
+		.kind = CUPTI_KIND_RUNTIME, .start = 3, .end = 4, .process = bench.segment->pid
+	};
+	struct cupti_kernel work = {
+		.kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 5, .end = 6, .device = 1
+	};
+	struct cupti_memory got = { .kind = CUPTI_KIND_MEMORY2,
+				    .operation = 1,
+				    .memory = 3,
+				    .bytes = 640,
+				    .time = 7,
+				    .device = 1 };
+
+	PUT(0, of, device);
+	PUT(0, in, context);
+	PUT(0, call, 40);
+	PUT(0, got, memory);
+	PUT(0, work, kernel);
+	PUT(0, work, kernel);
+	atomic_store(&bench.segment->buffers[0].state, BUFFER_FILLING);
+	for (uint32_t kind = 0; kind < SEGMENT_KINDS; kind++)
+		atomic_store(&bench.segment->record_bytes[kind], 0);
+	take();
+	cr_assert_eq(bench.record->sink.session->devices.count, 1);
+	cr_assert_eq(bench.record->sink.session->devices.at[0].sm_count, 132);
+	cr_assert_eq(bench.record->sink.session->devices.at[0].name, 0);
+	cr_assert_eq(bench.record->calls.count, 1);
+	cr_assert_eq(bench.record->allocs.count, 1);
+	cr_assert_eq(bench.record->ops.count, 2);
+	cr_assert_eq(loss(LOSS_malformed), 0);
+}
+
+Test(spool_young, a_process_that_died_young_is_read_by_the_sizes_of_its_version)
+{
+	dies_young(184, 32, 216, 128); /* 13.0 */
+}
+
+Test(spool_young, a_process_that_died_young_is_read_by_the_sizes_of_an_older_version)
+{
+	dies_young(176, 16, 208, 120); /* 12.0 */
+}
