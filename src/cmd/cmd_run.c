@@ -152,7 +152,7 @@ struct run {
 	struct launch *launch;
 	struct run_system *system;
 	struct threads *threads;
-	struct below *ncu;
+	struct below *below;
 	struct run_status live;
 	const char *path;
 	int64_t start_ns;
@@ -236,7 +236,7 @@ static int record(struct run *run, struct err *err)
 		keep_time(run, news.interrupted);
 		alternate(run);
 		run_status_tick(&run->live, run->spool, run->path);
-		below_look(run->ncu);
+		below_look(run->below);
 		ret = spool_take(run->spool, store_sink(run->store), err);
 		if (ret >= 0)
 			ret = look_around(run, err);
@@ -285,6 +285,7 @@ static void describe(struct run *run)
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("pc_sampling"),
 		    str_of(samples_pcs(run->args) ? "on" : "off"));
 	buf_done(&command);
+	below_tell(run->below, session);
 	describe_cost(run, session);
 }
 
@@ -321,7 +322,7 @@ static void tell(const struct run *run)
 	if (status.unserved_host)
 		fprintf(stderr, "sonde run: calls of the system of %u processes found no room\n",
 			status.unserved_host);
-	if (below_found(run->ncu))
+	if (below_found(run->below))
 		fprintf(stderr,
 			"sonde run: ncu was started by the command and may refuse to work beside "
 			"sonde: call it as `env -u %s -u %s ncu`, or as `sonde run -- ncu`\n",
@@ -475,7 +476,7 @@ static int run_run(const void *arguments, struct err *err)
 		return run.status ? run.status : FAILED_BEFORE;
 	}
 	watch_threads(&run);
-	run.ncu = below_new("", launch_pid(run.launch), "ncu", CUDA_INJECTION);
+	run.below = below_new("", launch_pid(run.launch), "ncu", CUDA_INJECTION);
 	run.path = path;
 	run_status_start(&run.live, run.args->status);
 	ret = record(&run, &own);
@@ -491,7 +492,7 @@ static int run_run(const void *arguments, struct err *err)
 		fprintf(stderr, "sonde run: %s; what was recorded before is %s.part\n", own.line,
 			path);
 	threads_free(run.threads);
-	below_free(run.ncu);
+	below_free(run.below);
 	if (ret >= 0 && !run.args->no_report && show(&run, path, &own) < 0)
 		fprintf(stderr, "sonde run: %s\n", own.line);
 	run_system_close(run.system);

@@ -3,7 +3,8 @@
  *
  * The last pid that was given out says whether there can be anything new. A process
  * that is new is looked at in every second look until its name has settled: between
- * fork and exec it is called as its parent.
+ * fork and exec it is called as its parent. Where nothing is new a look is rare: some
+ * call themselves what they are once they have loaded what they need.
  */
 #include "collect/below.h"
 
@@ -13,15 +14,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/intern.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "collect/proc.h"
 #include "wire/other_tools.h"
 
 enum {
 	PROCESSES_MAX = 256,
 	YOUNG_LOOKS = 5,
 	CALM_LOOKS = 25, /* and two for each process */
+	CALM_REST = 50,  /* then one of so many */
+	NAME_BYTES = 16, /* of the kernel's, with its 0 */
+	COMMAND_BYTES = 512,
 	CHILDREN_BYTES = 4096,
 	ENVIRONMENT_BYTES = 1 << 18,
 };
@@ -30,6 +36,9 @@ struct below_process {
 	pid_t pid;
 	unsigned int looks;
 	bool is_without; /* the variable */
+	uint64_t start_ticks;
+	char name[NAME_BYTES];
+	char *command; /* OWN; with blanks between its words */
 };
 
 struct below {
@@ -38,9 +47,9 @@ struct below {
 	int load; /* loadavg: its last word is the last pid */
 	int64_t last_pid;
 	size_t calm; /* looks since it changed */
-	size_t turn, next;
+	size_t turn, next, rest;
 	bool found;
-	VEC(struct below_process) processes;
+	VEC(struct below_process) processes, ended;
 };
 
 static void add(struct below *below, pid_t pid)
@@ -75,7 +84,12 @@ void below_free(struct below *below)
 		return;
 	own_closep(&below->load);
 	own_closep(&below->proc);
+	for (size_t i = 0; i < below->processes.count; i++)
+		free(below->processes.at[i].command);
+	for (size_t i = 0; i < below->ended.count; i++)
+		free(below->ended.at[i].command);
 	VEC_DONE(&below->processes);
+	VEC_DONE(&below->ended);
 	free(below);
 }
 
@@ -163,23 +177,113 @@ static size_t choose(struct below *below)
 	return below->next;
 }
 
+/* It took another name: its command line may be another, too. */
+static void take_name(const struct below *below, struct below_process *process, const char *name)
+{
+	char text[COMMAND_BYTES];
+	const char *rest;
+	ssize_t len;
+
+	if (!strcmp(process->name, name))
+		return;
+	snprintf(process->name, sizeof(process->name), "%s", name);
+	len = read_file(below, process->pid, "cmdline", text, sizeof(text));
+	for (ssize_t i = 0; i + 1 < len; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	free(process->command);
+	process->command = mem_text(len > 0 ? text : "");
+	if (process->start_ticks || read_file(below, process->pid, "stat", text, sizeof(text)) <= 0)
+		return;
+	rest = strrchr(text, ')');
+	if (rest && rest[1] == ' ')
+		process->start_ticks = (uint64_t)proc_stat_field(str_of(rest + 2), 22);
+}
+
+static void end(struct below *below, struct below_process *process)
+{
+	if (process->looks >= YOUNG_LOOKS && below->ended.count < PROCESSES_MAX)
+		*VEC_ADD(&below->ended) = *process;
+	else
+		free(process->command);
+	*process = below->processes.at[--below->processes.count];
+}
+
 void below_look(struct below *below)
 {
 	struct below_process *process;
 	char name[32];
 	ssize_t len;
 
-	if (!below || below->found || !below->processes.count || !has_news(below))
+	if (!below || !below->processes.count)
+		return;
+	if (!has_news(below) && ++below->rest % CALM_REST)
 		return;
 	process = &below->processes.at[choose(below)];
 	len = read_file(below, process->pid, "comm", name, sizeof(name));
 	if (len <= 0) {
-		*process = below->processes.at[--below->processes.count];
+		end(below, process);
 		return;
 	}
 	process->looks += process->looks < YOUNG_LOOKS;
 	name[strcspn(name, "\n")] = 0;
-	if (!process->is_without && other_tool_is(below->tool, name))
+	name[NAME_BYTES - 1] = 0;
+	take_name(below, process, name);
+	if (!below->found && !process->is_without && other_tool_is(below->tool, name))
 		look_for_variable(below, process);
 	look_for_children(below, process->pid);
+}
+
+/* "python: pt_data_worker": the program that was started, unless it is called so. */
+static uint32_t full_name(struct session *session, const struct below_process *process)
+{
+	struct str rest = str_of(process->command), first = str_cut(&rest, ' ');
+	char name[NAME_BYTES], program[64], text[sizeof(name) + sizeof(program) + 2];
+	const char *slash = memrchr(first.at, '/', first.len);
+
+	if (slash)
+		first = (struct str){ slash + 1, (size_t)(first.at + first.len - slash - 1) };
+	proc_text(name, sizeof(name), str_of(process->name));
+	proc_text(program, sizeof(program), first);
+	if (!*program || !strncmp(program, name, NAME_BYTES - 1))
+		return intern_text(session->strings, name);
+	snprintf(text, sizeof(text), "%s: %s", program, name);
+	return intern_text(session->strings, text);
+}
+
+static bool is_recorded(const struct session *session, const struct below_process *process)
+{
+	for (size_t i = 0; i < session->processes.count; i++) {
+		const struct process *row = &session->processes.at[i];
+
+		if (row->pid == process->pid && row->start_ticks == process->start_ticks)
+			return true;
+	}
+	return false;
+}
+
+/* *source: SESSION_NONE until there is one. */
+static void tell(struct session *session, const struct below_process *process, uint32_t *source)
+{
+	char command[COMMAND_BYTES];
+	struct process *row;
+
+	if (process->looks < YOUNG_LOOKS || is_recorded(session, process))
+		return;
+	if (*source == SESSION_NONE)
+		*source = session_source(session, READER_PROC, "other processes");
+	row = &session->processes.at[session_process(session, *source, process->pid)];
+	proc_text(command, sizeof(command), str_of(process->command));
+	row->name = full_name(session, process);
+	row->command = intern_text(session->strings, command);
+	row->start_ticks = process->start_ticks;
+}
+
+void below_tell(const struct below *below, struct session *session)
+{
+	uint32_t source = SESSION_NONE;
+
+	for (size_t i = 0; below && i < below->ended.count; i++)
+		tell(session, &below->ended.at[i], &source);
+	for (size_t i = 0; below && i < below->processes.count; i++)
+		tell(session, &below->processes.at[i], &source);
 }

@@ -1,5 +1,6 @@
 /*
- * below.h - is a program of this name started below a process, with this variable set?
+ * below.h - what descends from a process: how it is called, and whether a program of one
+ * name is among it, with one variable set.
  *
  * Looked for in /proc, by the names of what descends from the process. A look takes
  * less than 1 us where no process began on the machine for a while, else 7 to 9 us
@@ -15,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/own.h"
+#include "model/session.h"
 
 struct below;
 
@@ -28,3 +30,6 @@ DEFINE_OWNED(below, below_free);
 void below_look(struct below *below);
 /* It was there. */
 bool below_found(const struct below *below);
+/* Rows of the session, in a source of READER_PROC, for those that lived long enough to be called
+ * what they are, at most 512, and that have none: nothing was recorded of them. */
+void below_tell(const struct below *below, struct session *session);

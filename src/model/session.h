@@ -137,6 +137,8 @@ enum loss {
 };
 
 #define READER_PERF "perf"
+/* Processes of a run of which nothing else is known. */
+#define READER_PROC "proc"
 
 struct loss_row {
 	uint32_t source;

@@ -61,6 +61,24 @@ static void put_devices(const struct session *session, uint32_t id, struct json 
 	json_end(json);
 }
 
+/* Of a run: those of which nothing else is known. */
+static void put_others(const struct session *session, uint32_t source, struct json *json)
+{
+	json_array(json, "processes");
+	for (size_t i = 0; i < session->processes.count; i++) {
+		const struct process *process = &session->processes.at[i];
+
+		if (process->source != source)
+			continue;
+		json_object(json, NULL);
+		json_i64(json, "pid", process->pid);
+		put_string(json, "name", session, process->name);
+		put_string(json, "command", session, process->command);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_source(const struct session *session, uint32_t id, struct json *json)
 {
 	const struct source *source = &session->sources.at[id];
@@ -78,6 +96,8 @@ static void put_source(const struct session *session, uint32_t id, struct json *
 	put_i64_unless(json, "world_size", source->world_size, -1);
 	put_i64_unless(json, "pid", source_pid(session, id), -1);
 	put_devices(session, id, json);
+	if (!strcmp(session_text(session, source->reader), READER_PROC))
+		put_others(session, id, json);
 	put_string(json, "accelerator", session, source->accelerator);
 	json_bool(json, "with_stack", source->with_stack);
 	json_bool(json, "truncated", source->truncated);

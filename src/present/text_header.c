@@ -80,6 +80,48 @@ static void command_line(struct page *page, const struct facts *facts, uint32_t 
 	page_wrap(page, INK_DIM, label, indent, INK_PLAIN, line);
 }
 
+/* How many processes of the source have this row's name; 0: one before it has. */
+static size_t namesakes(const struct session *session, uint32_t source, size_t row)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < session->processes.count; i++) {
+		const struct process *process = &session->processes.at[i];
+
+		if (process->source != source || process->name != session->processes.at[row].name)
+			continue;
+		if (i < row)
+			return 0;
+		count++;
+	}
+	return count;
+}
+
+/* "8 x python: pt_data_worker, sh" */
+static const char *names_in(struct page *page, const struct facts *facts, uint32_t source)
+{
+	enum { NAMES = 6 };
+	const struct session *session = facts->session;
+	const char *line = "";
+	size_t told = 0, more = 0;
+
+	for (size_t i = 0; i < session->processes.count; i++) {
+		const struct process *process = &session->processes.at[i];
+		size_t count = process->source == source ? namesakes(session, source, i) : 0;
+		const char *name = text_string(page, facts, process->name);
+
+		if (count && told < NAMES)
+			line = count > 1
+				       ? page_printf(page, "%s%s%zu x %s", line, told ? ", " : "",
+						     count, name)
+				       : page_printf(page, "%s%s%s", line, told ? ", " : "", name);
+		else
+			more += count;
+		told += count > 0;
+	}
+	return more ? page_printf(page, _("%s and %d more"), line, (int)more) : line;
+}
+
 /* "python3 (pid 760), rank 0, on GPU 0, 6.83 s" */
 static void process_line(struct page *page, const struct facts *facts, uint32_t id, int indent)
 {
@@ -94,6 +136,8 @@ static void process_line(struct page *page, const struct facts *facts, uint32_t 
 		line = _("the cards, sampled meanwhile");
 	if (!strcmp(session_text(session, source->reader), "perf"))
 		line = _("context switches of its threads");
+	if (!strcmp(session_text(session, source->reader), READER_PROC))
+		line = page_printf(page, _("%s, without CUDA or NVTX"), names_in(page, facts, id));
 	if (source->rank >= 0)
 		line = page_printf(page, _("%s, rank %d"), line, (int)source->rank);
 	for (size_t i = 0; i < count && i < HEADER_LINES; i++)

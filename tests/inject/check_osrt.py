@@ -317,6 +317,28 @@ def torch_ops():
         at.close()
 
 
+def workers():
+    """Processes that use neither CUDA nor NVTX have a name in the report, once they were there for a while."""
+    at = Place()
+    wanted = {"pt_data_worker": 3}
+    try:
+        for seconds in (1, 4, 16):
+            both(at, [sys.executable, os.path.join(TOP, "workers.py"), str(seconds)], ("-t", "cuda"))
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            others = [row for source in report["profile"]["sources"] for row in source.get("processes", [])]
+            names = [row["name"].split(": ")[-1] for row in others]
+            found = {name: names.count(name) for name in names}
+            if found == wanted:
+                break
+        expect(found == wanted, "%s" % others)
+        expect(all("workers.py" in row["command"] for row in others), "%s" % others)
+        text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
+        expect("3 x " in text and "pt_data_worker, without CUDA or NVTX" in " ".join(text.split()), text)
+        at.clean()
+    finally:
+        at.close()
+
+
 def threshold():
     """What takes less than --osrt-threshold is left out."""
     at = Place()
@@ -364,6 +386,7 @@ CASES = {
     "refused": refused,
     "calls": calls,
     "threshold": threshold,
+    "workers": workers,
     "cancelled": scenario("cancelled"),
     "interrupted": scenario("interrupted", {"read": 1, "poll": 1, "clock_nanosleep": 1, "sleep": 1, "sem_wait": 1,
                                             "usleep": 1}),

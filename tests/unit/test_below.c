@@ -180,3 +180,71 @@ Test(below, no_proc_and_no_process_are_nothing)
 	below_free(none);
 	below_free(NULL);
 }
+
+static void called(int pid, const char *comm, const char *command, size_t len, int start)
+{
+	char name[32], text[256];
+
+	snprintf(name, sizeof(name), "%d/comm", pid);
+	snprintf(text, sizeof(text), "%s\n", comm);
+	put(name, text, strlen(text));
+	snprintf(name, sizeof(name), "%d/cmdline", pid);
+	put(name, command, len);
+	snprintf(name, sizeof(name), "%d/stat", pid);
+	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 %d 0 0\n", pid,
+		 comm, start);
+	put(name, text, strlen(text));
+}
+
+#define WORDS(text) text, sizeof(text)
+
+/* A worker that has done nothing but load data has a name all the same; one that is in the
+ * recording is not told again. */
+Test(below, processes_of_which_nothing_is_recorded_are_told_by_the_last_name)
+{
+	struct session *session = session_new();
+	uint32_t source = session_source(session, "cuda", "train");
+	uint32_t trainer = session_process(session, source, 11);
+	const struct process *rows;
+	char path[64];
+
+	session->processes.at[trainer].start_ticks = 500;
+	process(COMMAND, "sh", "11 ", "");
+	called(COMMAND, "sh", WORDS("sh\0-c\0python train.py"), 499);
+	process(11, "python", "12 13 14 ", "");
+	called(11, "python", WORDS("/usr/bin/python\0train.py"), 500);
+	process(12, "python", "", "");
+	called(12, "python", WORDS("/usr/bin/python\0train.py"), 501);
+	process(13, "x", "", "");
+	called(13, "a\033[1mb\nc", "", 0, 502);
+	for (int i = 0; i < 60; i++)
+		below_look(below);
+	/* One that is over before its name can have settled is none. */
+	process(14, "sed", "", "");
+	called(14, "sed", WORDS("sed"), 503);
+	below_look(below);
+	snprintf(path, sizeof(path), "%s/proc/14/comm", root);
+	cr_assert_eq(unlink(path), 0);
+	/* Nothing begins any more; the name comes late. */
+	called(12, "pt_data_worker", WORDS("/usr/bin/python\0train.py"), 501);
+	for (int i = 0; i < 1000; i++)
+		below_look(below);
+	below_tell(below, session);
+	rows = session->processes.at;
+	cr_assert_eq(session->processes.count, 4);
+	cr_assert_str_eq(session_text(session, session->sources.at[rows[1].source].reader), "proc");
+	for (size_t i = 1; i < 4; i++) {
+		const char *name = session_text(session, rows[i].name);
+
+		if (rows[i].pid == COMMAND)
+			cr_assert_str_eq(name, "sh");
+		else if (rows[i].pid == 12)
+			cr_assert_str_eq(name, "python: pt_data_worker");
+		else
+			cr_assert_str_eq(name, "a?[1mb");
+		if (rows[i].pid == 12)
+			cr_assert_str_eq(session_text(session, rows[i].command),
+					 "/usr/bin/python train.py");
+	}
+	session_free(session);
+}
