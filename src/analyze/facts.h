@@ -311,6 +311,7 @@ struct device_fact {
 	int64_t delay_p50_ns, delay_p95_ns; /* kernel start - end of its launch call, 0 and more */
 	int64_t host_wait_ns; /* in its span some thread waited for a device; FACT_UNKNOWN */
 	int64_t queued_p50_ns, queued_p95_ns; /* in the driver's queue; FACT_UNKNOWN */
+	int64_t queued_count;                 /* kernels that this is known of */
 	int64_t queue_max;                    /* launched, not yet started; FACT_UNKNOWN */
 	double queue_mean;                    /* over the span */
 	int64_t page_faults, page_fault_ns;   /* of unified memory; the time of all kinds as one */

@@ -23,13 +23,16 @@ static bool was_asked(const struct session *session)
 	return false;
 }
 
-static void take(struct quantiles *queued, const struct store_batch *batch)
+static void take(struct quantiles *queued, struct device_fact *fact,
+		 const struct store_batch *batch)
 {
 	const int64_t *start = batch->col[COL_start], *at = batch->col[COL_queued];
 
 	for (size_t i = 0; at && i < batch->count; i++)
-		if (at[i] > 0 && at[i] <= start[i])
+		if (at[i] > 0 && at[i] <= start[i]) {
 			quantiles_add(queued, start[i] - at[i]);
+			fact->queued_count++;
+		}
 }
 
 int analyze_queued(struct store *store, struct facts *facts, struct err *err)
@@ -54,7 +57,7 @@ int analyze_queued(struct store *store, struct facts *facts, struct err *err)
 					  : SESSION_NONE;
 
 		if (device < facts->devices.count)
-			take(&devices[device], &batch);
+			take(&devices[device], &facts->devices.at[device], &batch);
 	}
 	for (size_t i = 0; i < facts->devices.count; i++) {
 		struct device_fact *fact = &facts->devices.at[i];

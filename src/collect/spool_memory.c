@@ -31,11 +31,12 @@ int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	return sink_alloc(p->sink, &alloc, p->err);
 }
 
-/* CUpti_ActivityMemoryPoolOperationType */
+/* CUpti_ActivityMemoryPoolOperationType, CUpti_ActivityMemoryPoolType */
 int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	static const char *const names[] = { NULL, "memory pool created", "memory pool destroyed",
 					     "memory pool trimmed" };
+	enum { POOL_LOCAL = 1 };
 	struct mark mark = { .kind = MARK_POOL };
 
 	TAKE(cupti_pool, pool);
@@ -45,9 +46,14 @@ int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	mark.time_ns = spooled_time(p, pool.time);
 	mark.lane = spooled_memory(p, pool.device);
 	mark.name = intern_text(p->sink->session->strings, names[pool.operation]);
-	mark.detail = spooled_detail(
-		p, "pool=0x%llx;bytes=%llu;threshold=%llu", (unsigned long long)pool.address,
-		(unsigned long long)pool.bytes, (unsigned long long)pool.threshold);
+	/* Of a pool of another process its size and threshold mean nothing. */
+	if (pool.type == POOL_LOCAL)
+		mark.detail = spooled_detail(p, "pool=0x%llx;bytes=%llu;threshold=%llu",
+					     (unsigned long long)pool.address,
+					     (unsigned long long)pool.bytes,
+					     (unsigned long long)pool.threshold);
+	else
+		mark.detail = spooled_detail(p, "pool=0x%llx", (unsigned long long)pool.address);
 	return sink_mark(p->sink, &mark, p->err);
 }
 

@@ -290,6 +290,8 @@ static void put_timeline(const struct device_fact *device, struct json *json)
 	put_i64(json, "delay_p95_ns", device->delay_p95_ns);
 	put_i64(json, "queued_p50_ns", device->queued_p50_ns);
 	put_i64(json, "queued_p95_ns", device->queued_p95_ns);
+	if (device->queued_p50_ns != FACT_UNKNOWN)
+		put_i64(json, "queued_count", device->queued_count);
 	put_i64(json, "queue_max", device->queue_max);
 	put_f64(json, "queue_mean", device->queue_mean);
 	put_i64(json, "small_kernels", device->small_kernels);

@@ -315,6 +315,26 @@ static void print_waits(struct page *page, const struct device_fact *device)
 		       units_share(&gpu_share, (double)gpu_ns / (double)device->span_ns)));
 }
 
+/* Of nodes of graphs CUPTI does not know it. */
+static void print_queued(struct page *page, const struct device_fact *device)
+{
+	struct unit_text a, b, c, d;
+	const char *median = units_ns(&a, device->queued_p50_ns);
+	const char *most = units_ns(&b, device->queued_p95_ns);
+
+	if (device->queued_count >= device->kernel_count)
+		remark(page, page_printf(page,
+					 _("From the driver's queue to the start: median %s, 95 %% "
+					   "under %s."),
+					 median, most));
+	else
+		remark(page, page_printf(page,
+					 _("From the driver's queue to the start: median %s, 95 %% "
+					   "under %s, where it is known: %s of %s kernels."),
+					 median, most, units_count(&c, device->queued_count),
+					 units_count(&d, device->kernel_count)));
+}
+
 /* A sentence each for what the bar can't show. */
 static void print_remarks(struct page *page, const struct device_fact *device)
 {
@@ -327,11 +347,7 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 				   units_ns(&a, device->delay_p50_ns),
 				   units_ns(&b, device->delay_p95_ns)));
 	if (device->queued_p50_ns != FACT_UNKNOWN && device->queued_p95_ns != FACT_UNKNOWN)
-		remark(page, page_printf(page,
-					 _("From the driver's queue to the start: median %s, 95 %% "
-					   "under %s."),
-					 units_ns(&a, device->queued_p50_ns),
-					 units_ns(&b, device->queued_p95_ns)));
+		print_queued(page, device);
 	if (device->small_kernels > 0 && device->kernel_count > 0)
 		remark(page, page_printf(page,
 					 ngettext("%s of %s kernels is shorter than %s.",

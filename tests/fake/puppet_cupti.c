@@ -258,7 +258,9 @@ static void put_unified(const struct puppet_event *event)
 
 static void put_kernel(const struct puppet_event *event)
 {
+	static unsigned int kernels;
 	struct cupti_kernel record = { .kind = CUPTI_KIND_CONCURRENT_KERNEL, .registers = 32 };
+	bool untold;
 
 	puppet_sampled(event->context, event->name);
 	if (!enabled(record.kind) || (event->graph && enabled(CUPTI_KIND_GRAPH_TRACE)))
@@ -270,9 +272,11 @@ static void put_kernel(const struct puppet_event *event)
 	record.stream = event->stream_id;
 	record.graph = event->graph;
 	record.graph_node = event->node;
-	/* Of a node of a graph CUPTI can't tell, and leaves what was there. */
-	record.queued = latency ? record.start - (event->node ? 1000000000 : 700) : 0;
-	record.submitted = latency && !event->node ? record.start - 300 : 0;
+	/* Of a node of a graph CUPTI can't tell, and leaves what was there; with the word "untold"
+	 * so of every other kernel. */
+	untold = event->node || (puppet_word("untold") && kernels++ % 2);
+	record.queued = latency ? record.start - (untold ? 1000000000 : 700) : 0;
+	record.submitted = latency && !untold ? record.start - 300 : 0;
 	record.grid_id = puppet_word("no-numbers") ? 0 : event->grid_number;
 	puppet_wait_ns(puppet_word("trace-cost"));
 	memcpy(record.grid, event->grid, sizeof(record.grid));

@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 #define CHECK(call)                                                                                    \
 	do {                                                                                           \
@@ -147,7 +148,9 @@ int main()
 	CHECK(cudaMalloc(&x, 4096));
 	managed();
 	memory();
+	nvtxRangePushW(L"weit \u00fcber \u7b49\u5f85");
 	waits(x);
+	nvtxRangePop();
 	full(x);
 	for (int device = 1; device < devices && device < 2; device++) {
 		float *y = NULL;

@@ -58,6 +58,7 @@ done
 if [[ ! $dry ]]; then
 	claim "$(one "select count(*) from alloc where bytes >= 1 << 20") >= 7" "memory obtained, of 3, 5, 7, 9 and 11 MiB, managed and of the host"
 	claim "$(one "select count(*) from alloc where bytes >= 1 << 20 and (name is null or name not like '%m%')") == 0" "each with where"
+	claim "$(one "select count(*) from range where name = 'weit über 等待'") == 1" "a name of wide characters"
 	claim "$(one "select count(*) from sync where name = 'Stream Sync'") >= 5" "waits for streams"
 	claim "$(one "select count(*) from mark where name like 'memory pool%'") >= 3" "a pool made, trimmed and destroyed"
 	claim "$(one "select coalesce(sum(dropped), 0) + coalesce(sum(malformed), 0) from loss") == 0" "nothing lost, nothing malformed"

@@ -315,6 +315,23 @@ def queued():
             at.close()
 
 
+def queued_known():
+    """Where CUPTI leaves a stale time, as in nodes of graphs, it is not taken, and told as not known."""
+    for cupti, program, known, kernels in ((None, "leaks", 160, 200), ("untold", "work", 10, 20)):
+        at = Place(cupti=cupti)
+        try:
+            at.sonde(host(program), "--trace", "cuda,queued")
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            device = [d for d in report["devices"] if d.get("kernel_count")][0]
+            expect(device["kernel_count"] == kernels, "%d kernels" % device["kernel_count"])
+            expect(device.get("queued_count", 0) == known, "known of %s" % device.get("queued_count"))
+            expect(device.get("queued_p95_ns") == 700, "95 %%: %s" % device.get("queued_p95_ns"))
+            text = " ".join(at.run([SONDE, "report", "p.sonde"]).stdout.decode().split())
+            expect("where it is known: %d of %d kernels" % (known, kernels) in text, "told")
+        finally:
+            at.close()
+
+
 def queued_refused():
     """A CUPTI that can't tell, or won't: a line says so, beside what else is missing."""
     for cupti, old, says in (("queued=15", False, r"refused to tell when launches were queued \(15\)"),
@@ -1036,6 +1053,7 @@ CASES = {
     "reports": reports,
     "unified": unified,
     "queued": queued,
+    "queued_known": queued_known,
     "queued_refused": queued_refused,
     "memory_bound": memory_bound,
     "environment_cupti": environment_cupti,

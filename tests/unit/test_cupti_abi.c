@@ -67,6 +67,11 @@ BEGINS(struct cupti_memcpy_peer, CUpti_ActivityMemcpyPtoP4);
 SAME_FIELD(struct cupti_memcpy_peer, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
 SAME_FIELD(struct cupti_memcpy_peer, start, CUpti_ActivityMemcpyPtoP4, start);
 SAME_FIELD(struct cupti_memcpy_peer, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME_FIELD(struct cupti_memcpy_peer, from, CUpti_ActivityMemcpyPtoP4, srcKind);
+SAME_FIELD(struct cupti_memcpy_peer, end, CUpti_ActivityMemcpyPtoP4, end);
+SAME_FIELD(struct cupti_memcpy_peer, device, CUpti_ActivityMemcpyPtoP4, deviceId);
+SAME_FIELD(struct cupti_memcpy_peer, context, CUpti_ActivityMemcpyPtoP4, contextId);
+SAME_FIELD(struct cupti_memcpy_peer, from_device, CUpti_ActivityMemcpyPtoP4, srcDeviceId);
 SAME_FIELD(struct cupti_memcpy_peer, to_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
 SAME_FIELD(struct cupti_memcpy_peer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
 SAME_FIELD(struct cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
@@ -74,6 +79,9 @@ SAME_FIELD(struct cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, grap
 BEGINS(struct cupti_memset, CUpti_ActivityMemset4);
 SAME_FIELD(struct cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
 SAME_FIELD(struct cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME_FIELD(struct cupti_memset, end, CUpti_ActivityMemset4, end);
+SAME_FIELD(struct cupti_memset, device, CUpti_ActivityMemset4, deviceId);
+SAME_FIELD(struct cupti_memset, context, CUpti_ActivityMemset4, contextId);
 SAME_FIELD(struct cupti_memset, stream, CUpti_ActivityMemset4, streamId);
 SAME_FIELD(struct cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
 SAME_FIELD(struct cupti_memset, memory, CUpti_ActivityMemset4, memoryKind);
@@ -88,6 +96,7 @@ SAME_FIELD(struct cupti_api, correlation, CUpti_ActivityAPI, correlationId);
 SAME_FIELD(struct cupti_api, result, CUpti_ActivityAPI, returnValue);
 
 BEGINS(struct cupti_overhead, CUpti_ActivityOverhead2);
+SAME_SIZE(struct cupti_overhead, CUpti_ActivityOverhead); /* up to 12.1 */
 SAME_FIELD(struct cupti_overhead, overhead, CUpti_ActivityOverhead2, overheadKind);
 SAME_FIELD(struct cupti_overhead, object_kind, CUpti_ActivityOverhead2, objectKind);
 SAME_FIELD(struct cupti_overhead, object, CUpti_ActivityOverhead2, objectId);
@@ -139,6 +148,10 @@ SAME_FIELD(struct cupti_jit, start, CUpti_ActivityJit2, start);
 SAME_FIELD(struct cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
 SAME_FIELD(struct cupti_jit, thread, CUpti_ActivityJit2, threadId);
 _Static_assert(offsetof(struct cupti_jit, process) == sizeof(CUpti_ActivityJit), "");
+SAME_FIELD(struct cupti_jit, operation, CUpti_ActivityJit, jitOperationType);
+SAME_FIELD(struct cupti_jit, start, CUpti_ActivityJit, start);
+SAME_FIELD(struct cupti_jit, end, CUpti_ActivityJit, end);
+SAME_FIELD(struct cupti_jit, correlation, CUpti_ActivityJit, correlationId);
 
 #define DEVICE(field, theirs)                                                  \
 	SAME_FIELD(struct cupti_device, field, CUpti_ActivityDevice5, theirs); \

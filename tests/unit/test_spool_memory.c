@@ -148,17 +148,21 @@ Test(spool_memory, a_memory_pool_is_a_mark)
 {
 	struct cupti_pool pool = { .kind = CUPTI_KIND_MEMORY_POOL,
 				   .operation = 3,
+				   .type = 1,
 				   .device = 1,
 				   .address = 0x7f00,
 				   .bytes = 1 << 20,
 				   .threshold = 5,
 				   .time = 40 };
 
-	PUT(0, pool, 88);
+	PUT(0, pool, 80);
+	pool.type = 2; /* imported: of its size CUPTI knows nothing */
+	PUT(0, pool, 80);
 	pool.operation = 9;
-	PUT(0, pool, 88);
+	PUT(0, pool, 80);
 	take();
-	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_null(strstr(text(bench.record->marks.at[1].detail), "bytes"));
 	cr_assert_str_eq(text(bench.record->marks.at[0].name), "memory pool trimmed");
 	cr_assert_eq(bench.record->marks.at[0].time_ns, 40);
 	cr_assert(strstr(text(bench.record->marks.at[0].detail),
