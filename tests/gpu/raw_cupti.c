@@ -3,8 +3,8 @@
  * asks for what `sonde run` asks for, in the same moments, and writes each answer, callback and
  * record to RAW as a line of "name key=value ...". It judges nothing.
  *
- * UNIFIED=context: unified memory is configured with the first context alone, else as we begin
- * and then again.
+ * UNIFIED=context: unified memory is configured with the first context, else as we begin, and
+ * then only enabled again. A line is written at once: the last one says where it hung.
  */
 #include <cupti.h>
 #include <stdio.h>
@@ -162,6 +162,13 @@ static void CUPTIAPI done(CUcontext context, uint32_t stream, uint8_t *buffer, s
 	free(buffer);
 }
 
+static int late(void)
+{
+	const char *unified = getenv("UNIFIED");
+
+	return unified && !strcmp(unified, "context");
+}
+
 static void configure(const char *when)
 {
 	CUpti_ActivityUnifiedMemoryCounterConfig config[8];
@@ -175,6 +182,7 @@ static void configure(const char *when)
 	}
 	all = cuptiActivityConfigureUnifiedMemoryCounter(config, 8);
 	four = all ? cuptiActivityConfigureUnifiedMemoryCounter(config, 4) : all;
+	SAY("configured when=%s all=%d four=%d\n", when, (int)all, (int)four);
 	SAY("configure when=%s all=%d four=%d enable=%d\n", when, (int)all, (int)four,
 	    (int)cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
 }
@@ -226,8 +234,11 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
 	flockfile(raw);
 	if (domain != CUPTI_CB_DOMAIN_RESOURCE)
 		call(domain, data);
-	else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !contexts++)
+	else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !contexts++ && late())
 		configure("context");
+	else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && contexts == 1)
+		SAY("again enable=%d\n",
+		    (int)cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
 	else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED ||
 		 cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
 		module(cbid, ((const CUpti_ResourceData *)data)->resourceDescriptor);
@@ -282,18 +293,18 @@ int InitializeInjection(void)
 		CUPTI_ACTIVITY_KIND_RUNTIME,
 		CUPTI_ACTIVITY_KIND_DRIVER,
 	};
-	const char *unified = getenv("UNIFIED");
 	uint32_t version = 0;
 
 	raw = fopen(getenv("RAW") ? getenv("RAW") : "/dev/stderr", "we");
 	if (!raw)
 		return 0;
+	setvbuf(raw, NULL, _IOLBF, BUFSIZ);
 	cuptiGetVersion(&version);
 	SAY("begin version=%u time=%llu subscribe=%d\n", version, LL(now()),
 	    (int)cuptiSubscribe(&subscriber, called, NULL));
 	SAY("clock result=%d\n", (int)cuptiActivityRegisterTimestampCallback(now));
 	SAY("register result=%d\n", (int)cuptiActivityRegisterCallbacks(asked, done));
-	if (!unified || strcmp(unified, "context") != 0)
+	if (!late())
 		configure("start");
 	SAY("latency result=%d\n", (int)cuptiActivityEnableLatencyTimestamps(1));
 	for (uint32_t cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED;

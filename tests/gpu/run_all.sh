@@ -39,7 +39,7 @@ show() { # part
 	while IFS= read -r line; do
 		printf '%s\n' "$line" >>"$log"
 		case $line in
-		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ * | *' same ('* | *DIFFERS*)
+		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ * | '  '*' us ('* | *' same ('* | *DIFFERS*)
 			printf '%-7s %3d s  %s\n' "$1" "$SECONDS" "$line" | tee -a "$rows"
 			;;
 		esac
@@ -107,7 +107,7 @@ part() { # NAME SECONDS-it-needs SECONDS-at-most command...
 	wait $reader 2>/dev/null
 	if ((status)); then
 		bad=1
-		grep -q "^$name .*FAILED\|^FAILED  $name" "$rows" ||
+		grep -q "^$name .*\(FAILED\|MISSED\)\|^FAILED  $name" "$rows" ||
 			printf 'FAILED  %s: %s\n' "$name" "$(tail -n 1 "$log")" | tee -a "$rows"
 	fi
 	rm -f "$work/pipe"
@@ -126,7 +126,7 @@ else
 	part truth 60 260 bash -c 'exec "$0" "$BOUND"' "$here/run_truth.sh"
 	part cost 100 340 "$here/run_cost.sh" 2 launch eager train sampling
 fi
-part raw 10 60 "$here/run_raw.sh"
+part raw 10 90 "$here/run_raw.sh"
 part unified 20 90 "$here/run_unified.sh"
 part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"
 part owed 40 300 bash -c 'exec "$0" "$((BOUND < 240 ? BOUND : 240))"' "$here/run_owed.sh"

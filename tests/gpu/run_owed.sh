@@ -106,6 +106,13 @@ if time_for 20 graphs; then
 	exact reset_sampled "${reset[@]}"
 fi
 
+if time_for 15 "least and most memory"; then
+	for memory in 16M 1G; do
+		options=(--memory $memory)
+		exact memory_$memory "${many[@]}"
+	done
+fi
+
 if time_for 20 "calls of the system, threads"; then
 	target=("${steady[@]}")
 	[[ $dry ]] || target=(./pipeline 20)

@@ -33,8 +33,8 @@ fi
 for when in start context; do
 	echo "== CUPTI, unified memory configured at the $when"
 	RAW=$out/raw_$when.txt UNIFIED=$when CUDA_INJECTION64_PATH=$work/raw.so \
-		timeout -k 5 40 "${program[@]}" >"$when.out" 2>&1
-	claim "$? == 0" "the program ends well"
+		timeout -k 5 20 "${program[@]}" >"$when.out" 2>&1
+	claim "$? == 0" "the program ends well; CUPTI's last line: $(tail -n 1 "$out/raw_$when.txt" | cut -c1-100)"
 	cp "$when.out" "$out/raw_$when.out.txt"
 	if [[ $when == start ]]; then
 		python3 "$here/run_raw.py" "$out/raw_$when.txt" "$when.out" || bad=1
@@ -44,7 +44,7 @@ for when in start context; do
 done
 
 echo "== the same by sonde"
-timeout -k 5 60 "$sonde" run --no-report -t cuda,nvtx,memory,sync,unified,queued -o raw.sonde -- "${program[@]}" \
+timeout -k 5 30 "$sonde" run --no-report -t cuda,nvtx,memory,sync,unified,queued -o raw.sonde -- "${program[@]}" \
 	>sonde.out 2>"$out/raw_sonde.err.txt"
 claim "$? == 0" "it ends well"
 grep 'sonde run: ' "$out/raw_sonde.err.txt"
