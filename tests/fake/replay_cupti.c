@@ -125,32 +125,56 @@ static bool brings(const struct log_call *call)
 	return !call->result && (call->total[0] || call->pc_count);
 }
 
+static bool is_of(const struct log_call *call, const struct cupti_pc_params *params)
+{
+	return call->call == CALL_cuptiPCSamplingGetData && call->in == (uintptr_t)params->context;
+}
+
+/* Samples that came before what is being played now, behind `from`, and were not asked for yet. */
+static bool is_late(const struct log_call *from, const struct cupti_pc_params *params)
+{
+	const struct cupti_log *log = log_now();
+	uint32_t line = atomic_load(&replay.line);
+
+	for (const struct log_call *at = from + 1; at < log->calls + log->call_count; at++)
+		if (at->line <= line && is_of(at, params) && !at->used && brings(at))
+			return true;
+	return false;
+}
+
 /* How often it is drained is a matter of time: what brought samples comes once each, in order,
- * a failure once until there were samples again; then nothing, or the last failure. */
+ * a failure once until there were samples again; then nothing, or the last failure. Who comes
+ * seldom is told that more is there, and spared failures that were told once. */
 static uint32_t drain(struct cupti_pc_params *params)
 {
 	struct cupti_log *log = log_now();
 	struct cupti_pc_data *data = params->u.data;
 	struct log_call *found = NULL, *last = NULL;
+	uint32_t told = 0;
 
 	data->total = data->dropped = data->other_kernels = data->remaining = data->count = 0;
 	for (size_t i = 0; i < log->call_count; i++) {
 		struct log_call *at = &log->calls[i];
 
-		if (at->call != CALL_cuptiPCSamplingGetData || at->in != (uintptr_t)params->context)
+		if (!is_of(at, params))
 			continue;
 		last = at;
+		told = at->used && at->result ? at->result : told;
 		if (at->used || !(at->result || brings(at)))
 			continue;
 		if (found && (brings(at) || at->result != found->result))
 			break;
-		found = found ? found : at;
 		at->used = true; /* so are the same failures behind it */
+		if (at->result && at->result == told && is_late(at, params))
+			continue;
+		found = found ? found : at;
 		if (!at->result)
 			break;
 	}
-	if (found && !found->result)
+	if (found && !found->result) {
 		put_samples(found, params);
+		data->remaining += is_late(found, params);
+	}
 	if (found)
 		return found->result;
 	return last ? last->result : RESULT_NOT_SUPPORTED;
