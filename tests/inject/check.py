@@ -381,14 +381,14 @@ def environment_cupti():
 
 
 def reports():
-    """The program's output as it is, then the report, in the language asked for."""
+    """The program's output as it is, and beside it the report, in the language asked for."""
     for options, says in (((), "Where the time went"), (("--lang", "zh"), "时间花在哪里"), (("--no-report",), None)):
         at = Place()
         try:
             done = at.run([SONDE, "run", "--no-system", "-o", "p.sonde", *options, "--", *host("work")])
-            text = done.stdout.decode()
-            expect(done.returncode == 0 and text.startswith("launches 20\n"), "the program's own output first")
-            expect(says in text if says else text == "launches 20\n", "the report: %s" % says)
+            text = done.stderr.decode()
+            expect(done.returncode == 0 and done.stdout == b"launches 20\n", "the program's own output alone")
+            expect(says in text if says else text == "sonde run: p.sonde\n", "the report: %s" % says)
             expect(not says or "plain_name" in text, "its kernels")
             at.clean()
         finally:
