@@ -114,6 +114,9 @@ static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 		/* object_called */
 	} else if (inject->trace >> TRACE_SYNC & 1 && sync_watch(inject, domain, cbid, name)) {
 		/* sync_called */
+	} else if (inject->trace >> TRACE_EVENTS & inject->trace >> TRACE_SYNC & 1 &&
+		   event_watch(inject, domain, cbid, name)) {
+		/* event_called */
 	} else if (memory && obtains_memory(name)) {
 		/* allocation_call */
 	} else {

@@ -82,6 +82,14 @@ struct site_known {
 	_Atomic uint32_t text;
 };
 
+enum { EVENTS_KNOWN = 1 << 12 };
+
+/* The last record of an event, by its hash: event.c. */
+struct event_record {
+	_Atomic uint64_t stream, which; /* handle; context << 32 | correlation of the call */
+	_Atomic uint64_t check;         /* of these and the event */
+};
+
 struct pc_context; /* pcsamp.c */
 
 struct pc {
@@ -130,8 +138,10 @@ struct inject {
 	uint64_t pc_hardware_bytes;
 	uint8_t object_calls[2][CALLS_MAX]; /* object.c: of driver and runtime */
 	uint8_t sync_calls[2][CALLS_MAX];   /* sync.c */
+	uint8_t event_calls[CALLS_MAX];     /* event.c: of the driver */
+	struct event_record events[EVENTS_KNOWN];
 	_Atomic uintptr_t object_told; /* object.c: handle and kind that the driver made last */
-	uint64_t os_threshold_ns; /* calls of the system below it are not recorded */
+	uint64_t os_threshold_ns;      /* calls of the system below it are not recorded */
 	struct pc pc;
 };
 
@@ -229,6 +239,14 @@ bool sync_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const cha
 /* [hot] In a callback of a CUDA call: it was one of those. */
 bool sync_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		 const struct cupti_callback *call);
+
+/* event.c [setup]: is it a call that records an event? Then it wants a callback. */
+bool event_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name);
+/* [hot] In a callback of a CUDA call: it was one of those. */
+bool event_called(struct inject *inject, uint32_t domain, uint32_t cbid,
+		  const struct cupti_callback *call);
+/* [hot] Where it was recorded last; false: not known. *ret_which: as in the record. */
+bool event_find(struct inject *inject, uint64_t event, uint64_t *ret_stream, uint64_t *ret_which);
 
 /* other.c [setup]: is another profiler or debugger at work here, and by what does it show? */
 bool other_tool_here(char *ret_name, size_t bytes);

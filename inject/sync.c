@@ -128,6 +128,28 @@ static void left(void)
 	told = NULL;
 }
 
+/* [hot] A stream waits for an event: on which stream was that recorded? The number of a default
+ * stream has no other way to be known. */
+static void tell_event(struct inject *inject, struct segment *segment,
+		       const struct cupti_callback *call)
+{
+	const uintptr_t *parameters = call->params;
+	uint64_t stream, which;
+	struct segment_slot *slot;
+
+	if (!(inject->trace >> TRACE_EVENTS & 1) || !parameters ||
+	    !event_find(inject, parameters[1], &stream, &which) || !(slot = slot_take(segment)))
+		return;
+	slot->value = stream;
+	slot->b = call->correlation;
+	slot->x[0] = (uint32_t)(which >> 32);
+	slot->x[1] = (uint32_t)which;
+	slot->x[2] = stream <= HANDLE_THREAD && slot->x[0] == call->context_id
+			     ? stream_id(inject, call->context, stream)
+			     : UINT32_MAX;
+	slot_commit(slot, SLOT_WAITS_FOR);
+}
+
 /* [hot] Of a call that failed the stream may be none, or its context be gone by now: CUPTI is
  * not asked. What CUPTI takes here is no part of the wait. */
 static void ended(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
@@ -144,6 +166,8 @@ static void ended(struct inject *inject, struct segment *segment, uint32_t domai
 		stream = stream_id(inject, call->context, handle);
 		if (inject->cupti.cuptiGetDeviceId)
 			(void)inject->cupti.cuptiGetDeviceId(call->context, &device);
+		if (CALLS[(what & ~PER_THREAD) - 1].kind == SYNC_STREAM_WAIT)
+			tell_event(inject, segment, call);
 	}
 	slot = slot_take(segment);
 	if (!slot)

@@ -94,6 +94,7 @@ static int memory_call(struct sink *sink, const struct call *call, struct err *e
 	row->col[COL_correlation] = (int64_t)call->correlation;
 	row->col[COL_sequence] = (int64_t)call->sequence;
 	row->col[COL_parent] = call->parent;
+	row->col[COL_detail] = call->detail;
 	return 0;
 }
 

@@ -146,7 +146,8 @@ int facts_build(struct store *store, struct facts **ret_facts, struct err *err)
 	    clock_facts(facts->timeline, store, facts, err) < 0)
 		return err->code;
 	link_facts(facts);
-	if (wait_facts(facts->timeline, store, facts, err) < 0)
+	if (wait_facts(facts->timeline, store, facts, err) < 0 ||
+	    stream_wait_facts(facts->timeline, store, facts, err) < 0)
 		return err->code;
 	/* Ten million events are not needed any more. */
 	timeline_free(facts->timeline);
@@ -203,6 +204,7 @@ void facts_free(struct facts *facts)
 	VEC_DONE(&facts->phases);
 	VEC_DONE(&facts->readbacks);
 	VEC_DONE(&facts->waits);
+	VEC_DONE(&facts->stream_waits);
 	steps_done(&facts->steps);
 	steps_done(&facts->requests);
 	for (size_t i = 0; i < facts->memory.count; i++) {

@@ -16,6 +16,7 @@
 #include "analyze/fault_facts.h"
 #include "analyze/memory_facts.h"
 #include "analyze/page_faults.h"
+#include "analyze/stream_waits.h"
 #include "analyze/wait_facts.h"
 #include "base/err.h"
 #include "base/interval.h"
@@ -529,8 +530,9 @@ struct facts {
 	VEC(struct call_fact) calls;             /* by sum_ns */
 	VEC(struct phase_fact) phases;
 	VEC(struct readback_fact) readbacks;
-	VEC(struct wait_fact) waits; /* failed ones first, then by time */
-	int64_t waits_left_out;      /* more of them */
+	VEC(struct stream_wait_fact) stream_waits; /* by held_ns */
+	VEC(struct wait_fact) waits;               /* failed ones first, then by time */
+	int64_t waits_left_out;                    /* more of them */
 	struct step_facts steps;
 	struct step_facts requests;
 	VEC(struct memory_fact) memory;

@@ -481,6 +481,8 @@ struct tl_level {
 double step_growth(const struct tl_level *levels, size_t count, const struct step_facts *steps,
 		   uint32_t source);
 void readback_facts(struct timeline *timeline, struct facts *facts);
+int stream_wait_facts(struct timeline *timeline, struct store *store, struct facts *facts,
+		      struct err *err);
 int wait_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 	       struct err *err);
 
@@ -511,6 +513,17 @@ static inline const struct tl_segment *op_segment(const struct timeline *timelin
 	const struct tl_segment *at = *timeline->last_segment;
 
 	return at && op - at->first < at->count ? at : segment_find(timeline, op);
+}
+
+/* String: the kernel's name, or the op's own; 0. */
+static inline uint32_t op_name(const struct timeline *timeline, uint32_t op)
+{
+	const struct session *session = timeline->session;
+	uint32_t key = timeline->ops.key[op];
+
+	if (op_segment(timeline, op)->kind != STORE_kernel)
+		return key;
+	return key < session->keys.count ? session->keys.at[key].name : 0;
 }
 
 /* The op at place `i` of the device's ops by start. */

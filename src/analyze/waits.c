@@ -176,16 +176,6 @@ static uint32_t last_op(const struct timeline *timeline, struct wait_fact *fact)
 	return last;
 }
 
-static uint32_t name_of(const struct timeline *timeline, uint32_t op)
-{
-	const struct session *session = timeline->session;
-	uint32_t key = timeline->ops.key[op];
-
-	if (op_segment(timeline, op)->kind != STORE_kernel)
-		return key;
-	return key < session->keys.count ? session->keys.at[key].name : 0;
-}
-
 /* What came after the kernel on its stream, each time but this last one. */
 static void look_for_likely(const struct timeline *timeline, uint32_t last, struct wait_fact *fact)
 {
@@ -205,7 +195,7 @@ static void look_for_likely(const struct timeline *timeline, uint32_t last, stru
 		fact->likely_count++;
 	}
 	if (next != TL_NONE && fact->likely_count >= LIKELY_LEAST)
-		fact->likely = name_of(timeline, next);
+		fact->likely = op_name(timeline, next);
 }
 
 /* The innermost range or operator of a thread at a time. */
@@ -272,7 +262,7 @@ static void look_at_timeline(const struct waits *waits, struct wait_fact *fact)
 	if (last != TL_NONE) {
 		uint32_t call = timeline->ops.call[last];
 
-		fact->last_op = name_of(timeline, last);
+		fact->last_op = op_name(timeline, last);
 		look_for_likely(timeline, last, fact);
 		after_ns = call < timeline->calls.count ? call_start(&timeline->calls, call)
 							: op_start(&timeline->ops, last);

@@ -55,10 +55,11 @@ static const struct opt run_opts[] = {
 	OPT_STRING(
 		struct run_args, output, 'o', "output", "PROFILE",
 		N_("write this file; %p pid, %h host, %q{NAME} environment; else COMMAND.sonde")),
-	OPT_STRING(struct run_args, trace, 't', "trace", "LIST",
-		   N_("with commas between: cuda kernel nvtx memory sync unified queued osrt sched "
-		      "cpu "
-		      "python; else cuda,nvtx,memory,sync,sched,cpu,python")),
+	OPT_STRING(
+		struct run_args, trace, 't', "trace", "LIST",
+		N_("with commas between: cuda kernel nvtx memory sync events unified queued osrt "
+		   "sched cpu "
+		   "python; else cuda,nvtx,memory,sync,sched,cpu,python")),
 	OPT_STRING(struct run_args, cuda_api, 0, "cuda-api", "some|all",
 		   N_("calls that launch, copy, wait, allocate; or every one")),
 	OPT_STRING(struct run_args, graph, 0, "cuda-graph", "node|graph",
@@ -108,9 +109,9 @@ static bool samples_pcs(const struct run_args *args)
 
 static int trace_words(const struct run_args *args, struct buf *out, struct err *err)
 {
-	static const char *const words[] = { "cuda",  "kernel",  "nvtx",   "memory",
-					     "sync",  "unified", "queued", "osrt",
-					     "sched", "cpu",     "python" };
+	static const char *const words[] = { "cuda", "kernel", "nvtx",    "memory",
+					     "sync", "events", "unified", "queued",
+					     "osrt", "sched",  "cpu",     "python" };
 	const char *list = trace_list(args);
 	struct str rest = str_of(list);
 
@@ -123,7 +124,7 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		if (i == sizeof(words) / sizeof(words[0]))
 			return err_set(err, ERR_USAGE,
 				       "--trace: '%.*s' is none of cuda, kernel, nvtx, "
-				       "memory, sync, unified, queued, osrt, sched, cpu, "
+				       "memory, sync, events, unified, queued, osrt, sched, cpu, "
 				       "python",
 				       (int)word.len, word.at);
 	}
@@ -132,6 +133,8 @@ static int trace_words(const struct run_args *args, struct buf *out, struct err 
 		buf_text(out, ",api-all");
 	if (args->graph && !strcmp(args->graph, "graph"))
 		buf_text(out, ",graph");
+	if (run_host_has_word(list, "events") && !run_host_has_word(list, "sync"))
+		buf_text(out, ",sync");
 	if (args->torch_ops) /* PyTorch's ranges are NVTX ranges */
 		buf_text(out, run_host_has_word(list, "nvtx") ? ",torch-ops" : ",nvtx,torch-ops");
 	if (samples_pcs(args))

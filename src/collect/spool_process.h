@@ -65,7 +65,13 @@ struct early_wait {
 	enum sync_kind kind;
 	uint32_t correlation, context, stream, device;
 	uint32_t result; /* what the call returned; 0: good */
+	/* Of a stream that waits for an event: where that was recorded. */
+	uint32_t on_stream; /* ~0: not known */
+	uint32_t on_record; /* correlation; 0: not known */
 };
+
+/* SLOT_WAITS_FOR, until the call's own slot comes, by its correlation. */
+enum { WAITS_FOR_MAX = 64 };
 
 /* A thread is in a call that waits for the device: spool_waits.c. */
 struct open_wait {
@@ -116,6 +122,7 @@ struct spooled {
 	const struct open_gate
 		*window; /* of the spool, borrowed: of processes without gates, too */
 	VEC(struct early_wait) early_waits;
+	struct early_wait waits_for[WAITS_FOR_MAX];
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
 	struct map handles;             /* handle and kind -> place in objects + 1; 0: gone */
@@ -228,7 +235,10 @@ int spooled_context_gone(struct spooled *p, const struct segment_slot *slot);
 /* spool_sync.c: what a call waited for; those of before the device's record. */
 int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_early_waits(struct spooled *p, bool last);
+void spooled_waits_for_slot(struct spooled *p, const struct segment_slot *slot);
 /* spool_waits.c: the number of a stream that calls give by its handle. */
+/* UINT32_MAX: not known. */
+uint32_t spooled_stream_number(const struct spooled *p, uint32_t context, uint64_t handle);
 void spooled_know_stream(struct spooled *p, uint32_t context, uint64_t handle, uint32_t stream);
 /* A mark of a call that failed: its slot's fields are in bounds. */
 int spooled_failed_wait(struct spooled *p, const struct segment_slot *slot);

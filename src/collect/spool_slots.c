@@ -310,6 +310,9 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return 0;
 	case SLOT_OS:
 		return os_call(p, slot);
+	case SLOT_WAITS_FOR:
+		spooled_waits_for_slot(p, slot);
+		return 0;
 	case SLOT_SYNC:
 		return spooled_sync_slot(p, slot);
 	case SLOT_PC:

@@ -33,11 +33,38 @@ static int put(struct spooled *p, const struct early_wait *wait)
 	call.end_ns = wait->end_ns;
 	if (wait->result)
 		call.detail = spooled_detail(p, "result=%u", wait->result);
+	/* The words of Kineto's traces. */
+	if (wait->on_record && wait->on_stream != UINT32_MAX)
+		call.detail =
+			spooled_detail(p, "wait_on_stream=%u;wait_on_cuda_event_record_corr_id=%u",
+				       wait->on_stream, wait->on_record);
 	if (wait->stream == UINT32_MAX || !map_find(&p->rows, wait->device))
 		call.lane = spooled_other(p, "synchronisation");
 	else
 		call.lane = spooled_stream(p, wait->device, wait->context, wait->stream);
 	return sink_call(p->sink, &call, p->err);
+}
+
+void spooled_waits_for_slot(struct spooled *p, const struct segment_slot *slot)
+{
+	uint32_t stream = slot->x[2];
+
+	if (stream == UINT32_MAX)
+		stream = spooled_stream_number(p, slot->x[0], slot->value);
+	p->waits_for[slot->b % WAITS_FOR_MAX] = (struct early_wait){ .correlation = slot->b,
+								     .on_stream = stream,
+								     .on_record = slot->x[1] };
+}
+
+static void find_event(const struct spooled *p, struct early_wait *wait)
+{
+	const struct early_wait *found = &p->waits_for[wait->correlation % WAITS_FOR_MAX];
+
+	if (wait->kind != SYNC_STREAM_WAIT || !wait->correlation ||
+	    found->correlation != wait->correlation)
+		return;
+	wait->on_stream = found->on_stream;
+	wait->on_record = found->on_record;
 }
 
 int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
@@ -65,6 +92,7 @@ int spooled_sync_slot(struct spooled *p, const struct segment_slot *slot)
 		ret = spooled_failed_wait(p, slot);
 		return ret < 0 ? ret : put(p, &wait);
 	}
+	find_event(p, &wait);
 	if (wait.device != UINT32_MAX)
 		map_put(&p->devices, wait.context, wait.device);
 	if (wait.stream != UINT32_MAX)

@@ -36,6 +36,13 @@ void spooled_know_stream(struct spooled *p, uint32_t context, uint64_t handle, u
 		map_put(&p->streams, key, stream);
 }
 
+uint32_t spooled_stream_number(const struct spooled *p, uint32_t context, uint64_t handle)
+{
+	const uint64_t *stream = map_find(&p->streams, key_of(context, handle));
+
+	return handle && stream ? (uint32_t)*stream : UINT32_MAX;
+}
+
 /* A wait as the segment has it, copied whole. */
 static bool read_wait(const struct segment_wait *at, int64_t now_ns, struct open_wait *ret)
 {
@@ -99,14 +106,14 @@ static int put_mark(struct spooled *p, enum mark_kind kind, int64_t time_ns,
 		    const struct open_wait *wait, uint32_t result, int64_t waited_ns)
 {
 	const struct session *session = p->sink->session;
-	const uint64_t *stream = map_find(&p->streams, key_of(wait->context, wait->handle));
+	uint32_t stream = spooled_stream_number(p, wait->context, wait->handle);
 	const uint64_t *device = map_find(&p->devices, wait->context);
 	char more[128] = "";
 	size_t len = 0;
 	struct mark mark = { .kind = kind, .time_ns = time_ns };
 
-	if (wait->handle && stream)
-		len += (size_t)snprintf(more, sizeof(more), ";stream=%u", (uint32_t)*stream);
+	if (stream != UINT32_MAX)
+		len += (size_t)snprintf(more, sizeof(more), ";stream=%u", stream);
 	else if (wait->handle && wait->handle <= HANDLE_THREAD)
 		len += (size_t)snprintf(more, sizeof(more), ";stream=default");
 	if (device)

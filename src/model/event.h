@@ -124,8 +124,7 @@ struct range {
 enum link_kind {
 	LINK_LAUNCH,
 	LINK_FORWARD_BACKWARD,
-	LINK_EVENT_WAIT,
-	LINK_OTHER,
+	LINK_OTHER = 3, /* as in profiles */
 };
 
 struct link {

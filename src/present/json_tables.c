@@ -101,6 +101,31 @@ static void put_page_faults(const struct facts *facts, struct json *json)
 	json_end(json);
 }
 
+static void put_stream_waits(const struct facts *facts, struct json *json)
+{
+	if (!facts->stream_waits.count)
+		return;
+	json_array(json, "stream_waits");
+	for (size_t i = 0; i < facts->stream_waits.count; i++) {
+		const struct stream_wait_fact *wait = &facts->stream_waits.at[i];
+
+		json_object(json, NULL);
+		put_i64_unless(json, "device", wait->device, SESSION_NONE);
+		put_i64_unless(json, "context", wait->context, -1);
+		json_i64(json, "stream", wait->stream);
+		json_i64(json, "on_stream", wait->on_stream);
+		json_i64(json, "count", wait->count);
+		json_i64(json, "held_count", wait->held_count);
+		json_i64(json, "held_ns", wait->held_ns);
+		if (wait->held_count) {
+			json_i64(json, "longest_ns", wait->longest_ns);
+			put_string(json, "longest_for", facts->session, wait->longest_name);
+		}
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_wait_device(const struct facts *facts, const struct wait_fact *wait,
 			    struct json *json)
 {
@@ -429,6 +454,7 @@ void present_json_tables(const struct facts *facts, struct json *json)
 	put_copies(facts, json);
 	put_page_faults(facts, json);
 	put_waits(facts, json);
+	put_stream_waits(facts, json);
 	put_calls(facts, json);
 	put_phases(facts, json);
 	put_readbacks(facts, json);

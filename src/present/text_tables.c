@@ -131,6 +131,32 @@ static void print_page_faults(struct page *page, const struct facts *facts)
 	print_titled(page, _("Unified memory"), &table);
 }
 
+static const struct column STREAM_WAIT_COLUMNS[] = {
+	{ N_("stream"), true, false, 0 },   { N_("waits for"), true, false, 0 },
+	{ N_("times"), true, false, 0 },    { N_("held up"), true, false, 0 },
+	{ N_("in all"), true, false, 0 },   { N_("longest"), true, false, 0 },
+	{ N_("then for"), false, true, 0 },
+};
+
+static void print_stream_waits(struct page *page, const struct facts *facts)
+{
+	struct table table = { .columns = STREAM_WAIT_COLUMNS, .column_count = 7 };
+
+	for (size_t i = 0; more(page, i, facts->stream_waits.count); i++) {
+		const struct stream_wait_fact *wait = &facts->stream_waits.at[i];
+		bool held = wait->held_count > 0;
+
+		table_cell(&table, page_printf(page, "%lld", (long long)wait->stream));
+		table_cell(&table, page_printf(page, "%lld", (long long)wait->on_stream));
+		table_cell(&table, cell_count(page, wait->count));
+		table_cell(&table, cell_count(page, wait->held_count));
+		table_cell(&table, held ? cell_ns(page, wait->held_ns) : NULL);
+		table_cell(&table, held ? cell_ns(page, wait->longest_ns) : NULL);
+		table_cell(&table, held ? text_string(page, facts, wait->longest_name) : NULL);
+	}
+	print_titled(page, _("Streams that wait for streams"), &table);
+}
+
 static const struct column CALL_COLUMNS[] = {
 	{ N_("CUDA call"), false, true, 0 },          { N_("calls"), true, false, 0 },
 	{ N_("host time"), true, false, 0 },          { N_("longest"), true, false, 1 },
@@ -366,6 +392,7 @@ void text_tables(struct page *page, const struct facts *facts)
 	print_ops(page, facts);
 	print_copies(page, facts);
 	print_page_faults(page, facts);
+	print_stream_waits(page, facts);
 	print_calls(page, facts);
 	print_phases(page, facts);
 	print_steps(page, facts, &facts->steps, _("Steps"));

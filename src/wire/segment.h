@@ -87,6 +87,7 @@ enum segment_lack {
 	X(TRACE_TORCH_OPS, "torch-ops")                                                        \
 	X(TRACE_MEMORY, "memory")   /* allocations, pools */                                   \
 	X(TRACE_SYNC, "sync")       /* what synchronising calls wait for */                    \
+	X(TRACE_EVENTS, "events")   /* with sync: which stream another one waits for */        \
 	X(TRACE_UNIFIED, "unified") /* faults and migrations of unified memory */              \
 	X(TRACE_GRAPH, "graph")     /* a CUDA graph as one block instead of its nodes */       \
 	X(TRACE_QUEUED, "queued")   /* when launches were queued and submitted */              \
@@ -203,6 +204,9 @@ enum slot_kind {
 			sync_kind; b = correlation; x[0] = context, x[1] = stream, x[2] = device,
 			x[3..4] = handle of the stream, x[5] = what the call returned, x[6] = its
 			domain, x[7] = its cbid. Of one that failed x[1] and x[2] are ~0 */
+	SLOT_WAITS_FOR,    /* before the SLOT_SYNC of a stream that waits for an event: b =
+			correlation of that call; of the event's last record: value = handle of its
+			stream, x[0] = context, x[1] = correlation, x[2] = stream, ~0 unknown */
 	SLOT_CATEGORY,     /* value = domain << 32 | category of NVTX; a = its name */
 };
 

@@ -77,6 +77,7 @@ void puppet_attach(puppet_tool *tool);
 	X(27, cuModuleLoadData)     \
 	X(30, cuModuleUnload)       \
 	X(118, cuEventCreate)       \
+	X(120, cuEventRecord)       \
 	X(119, cuStreamCreate)      \
 	X(124, cuStreamSynchronize) \
 	X(127, cuStreamDestroy)     \
@@ -86,6 +87,7 @@ void puppet_attach(puppet_tool *tool);
 	X(276, cuMemcpyHtoD_v2)     \
 	X(278, cuMemcpyDtoH_v2)     \
 	X(307, cuLaunchKernel)      \
+	X(295, cuStreamWaitEvent)   \
 	X(311, cuProfilerStart)     \
 	X(312, cuProfilerStop)      \
 	X(325, cuEventDestroy_v2)   \
@@ -137,6 +139,9 @@ int cudaEventDestroy(void *event);
 int cudaDeviceReset(void);
 int cuEventCreate(void **ret_event, unsigned int flags);
 int cuEventDestroy_v2(void *event);
+int cuEventRecord(void *event, void *stream);
+/* The stream goes on when what was on the event's stream is done. */
+int cuStreamWaitEvent(void *stream, void *event, unsigned int flags);
 /* A graph is some launches of one kernel, which a capture counts. */
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **ret_graph);

@@ -61,6 +61,36 @@ int cuEventDestroy_v2(void *event)
 	return puppet_end(&call, 0);
 }
 
+/* What an event's memory holds. */
+struct event {
+	uint64_t done_ns;
+};
+
+int cuEventRecord(void *at, void *stream)
+{
+	const void *params[] = { at, stream };
+	struct puppet_call call = puppet_begin(1, 120, params);
+	struct event *event = at;
+
+	event->done_ns = atomic_load(&puppet_stream(stream)->free_ns);
+	return puppet_end(&call, 0);
+}
+
+int cuStreamWaitEvent(void *stream, void *at, unsigned int flags)
+{
+	const void *params[] = { stream, at, NULL };
+	struct puppet_call call = puppet_begin(1, 295, params);
+	struct puppet_stream *waits = puppet_stream(stream);
+	const struct event *event = at;
+	uint64_t free_ns = atomic_load(&waits->free_ns);
+
+	(void)flags;
+	while (free_ns < event->done_ns &&
+	       !atomic_compare_exchange_weak(&waits->free_ns, &free_ns, event->done_ns))
+		;
+	return puppet_end(&call, 0);
+}
+
 int cudaEventCreate(void **ret_event)
 {
 	const void *params[] = { ret_event };

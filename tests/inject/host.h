@@ -19,6 +19,7 @@
 	X(waits)          \
 	X(hang)           \
 	X(fault)          \
+	X(events)         \
 	X(threads)        \
 	X(contexts)       \
 	X(forked)         \

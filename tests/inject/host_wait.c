@@ -87,3 +87,28 @@ int host_fault(void)
 	say("results %d %d %d %d\nlaunches 10\n", got[0], got[1], got[2], got[3]);
 	return 3;
 }
+
+/* A stream waits for another one, for the default stream, and for an event that was never
+ * recorded. */
+int host_events(void)
+{
+	void *waiting, *events[2];
+
+	gpu_begin();
+	(void)cuStreamCreate(&stream, 0);
+	(void)cuStreamCreate(&waiting, 0);
+	(void)cuEventCreate(&events[0], 0);
+	(void)cuEventCreate(&events[1], 0);
+	(void)cuStreamWaitEvent(waiting, events[1], 0);
+	for (int i = 0; i < 10; i++) {
+		void *on = i < 7 ? stream : NULL;
+
+		(void)cuLaunchKernel("produce", 1, 1, 1, 32, 1, 1, 0, on, NULL, NULL);
+		(void)cuEventRecord(events[0], on);
+		(void)cuStreamWaitEvent(waiting, events[0], 0);
+		(void)cuLaunchKernel("consume", 1, 1, 1, 32, 1, 1, 0, waiting, NULL, NULL);
+	}
+	(void)cuStreamSynchronize(waiting);
+	say("launches 20\n");
+	return 0;
+}

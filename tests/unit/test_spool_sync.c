@@ -184,3 +184,27 @@ Test(spool_sync, a_wait_that_failed_is_told_with_its_error)
 			 "stream=default;result=719");
 	cr_assert_eq(session->lanes.at[bench.record->marks.at[0].lane].kind, LANE_THREAD);
 }
+
+/* In the words of Kineto's traces. */
+Test(spool_sync, a_stream_that_waits_says_for_which_and_for_which_record)
+{
+	bench_claim(&bench);
+	SLOT(SLOT_STREAM, .time_ns = 2, .value = 13, .x = { 3, 1, 0, 0xabc0 });
+	SLOT(SLOT_WAITS_FOR, .time_ns = 30, .value = 0xabc0, .b = 5, .x = { 3, 77, UINT32_MAX });
+	SLOT(SLOT_WAITS_FOR, .time_ns = 31, .value = HANDLE_DEFAULT, .b = 6, .x = { 3, 78, 7 });
+	SLOT(SLOT_SYNC, .time_ns = 40, .value = 29, .a = SYNC_STREAM_WAIT, .b = 5,
+	     .x = { 3, 8, 0 });
+	SLOT(SLOT_SYNC, .time_ns = 41, .value = 29, .a = SYNC_STREAM_WAIT, .b = 6,
+	     .x = { 3, 8, 0 });
+	SLOT(SLOT_SYNC, .time_ns = 42, .value = 29, .a = SYNC_STREAM_WAIT, .b = 7,
+	     .x = { 3, 8, 0 });
+	SLOT(SLOT_SYNC, .time_ns = 43, .value = 29, .a = SYNC_STREAM, .b = 5, .x = { 3, 8, 0 });
+	take();
+	cr_assert_eq(bench.record->calls.count, 4);
+	cr_assert_str_eq(text(bench.record->calls.at[0].detail),
+			 "wait_on_stream=13;wait_on_cuda_event_record_corr_id=77");
+	cr_assert_str_eq(text(bench.record->calls.at[1].detail),
+			 "wait_on_stream=7;wait_on_cuda_event_record_corr_id=78");
+	cr_assert_eq(bench.record->calls.at[2].detail, 0);
+	cr_assert_eq(bench.record->calls.at[3].detail, 0);
+}

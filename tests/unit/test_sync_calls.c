@@ -7,7 +7,7 @@ enum { IN_STREAM = 1, OF_DEVICE = 2, PER_THREAD = 3, EVENT = 4 };
 
 static struct inject inject;
 static struct segment segment;
-static struct segment_slot slot;
+static struct segment_slot slot, waits_for;
 static unsigned int slots;
 static uint64_t now_ns = 100;
 
@@ -20,9 +20,10 @@ struct segment_slot *slot_take(struct segment *of)
 
 void slot_commit(struct segment_slot *of, enum slot_kind kind)
 {
-	(void)of;
-	cr_assert_eq(kind, SLOT_SYNC);
-	slots++;
+	cr_assert(kind == SLOT_SYNC || kind == SLOT_WAITS_FOR);
+	if (kind == SLOT_WAITS_FOR)
+		waits_for = *of;
+	slots += kind == SLOT_SYNC;
 }
 
 uint32_t inject_thread(void)
@@ -229,4 +230,62 @@ Test(sync_calls, what_began_while_recording_was_on_is_told)
 	cr_assert_eq(slots, 2, "the driver's inside it began later");
 	call_of(CUPTI_DOMAIN_RUNTIME, EVENT, CUPTI_SITE_EXIT, 0, 0);
 	cr_assert_eq(slots, 2);
+}
+
+static void record(uint64_t event, uintptr_t stream, uint32_t correlation, uint32_t result)
+{
+	uintptr_t parameters[] = { event, stream };
+	struct cupti_callback callback = { .site = CUPTI_SITE_EXIT,
+					   .params = parameters,
+					   .result = &result,
+					   .context_id = 3,
+					   .correlation = correlation };
+
+	cr_assert(event_called(&inject, CUPTI_DOMAIN_DRIVER, 30, &callback));
+}
+
+static void wait_for(uintptr_t event)
+{
+	uintptr_t parameters[] = { 0x11, event };
+	uint32_t result = 0;
+	struct cupti_callback callback = { .params = parameters,
+					   .result = &result,
+					   .context = &inject,
+					   .context_id = 3,
+					   .correlation = 90 };
+
+	waits_for = (struct segment_slot){ 0 };
+	for (callback.site = CUPTI_SITE_ENTER; callback.site <= CUPTI_SITE_EXIT; callback.site++)
+		cr_assert(sync_called(&inject, &segment, CUPTI_DOMAIN_RUNTIME, 31, &callback));
+}
+
+Test(sync_calls, a_stream_waits_for_where_the_event_was_recorded_last)
+{
+	watch();
+	inject.trace = UINT64_C(1) << TRACE_EVENTS;
+	cr_assert(event_watch(&inject, CUPTI_DOMAIN_DRIVER, 30, "cuEventRecord"));
+	cr_assert_not(event_watch(&inject, CUPTI_DOMAIN_RUNTIME, 30, "cudaEventRecord_v3020"));
+	cr_assert_not(event_watch(&inject, CUPTI_DOMAIN_DRIVER, 32, "cuEventRecordStuff"));
+	cr_assert(sync_watch(&inject, CUPTI_DOMAIN_RUNTIME, 31, "cudaStreamWaitEvent_v3020"));
+	wait_for(0xe0);
+	cr_assert_eq(waits_for.b, 0, "it was never recorded");
+	record(0xe0, 0x22, 50, 0);
+	record(0xe0, 0x33, 60, 0);
+	record(0xe0, 0x44, 70, 400);
+	wait_for(0xe0);
+	cr_assert_eq(waits_for.value, 0x33);
+	cr_assert_eq(waits_for.b, 90, "the correlation of the call that waits");
+	cr_assert_eq(waits_for.x[0], 3);
+	cr_assert_eq(waits_for.x[1], 60);
+	cr_assert_eq(waits_for.x[2], UINT32_MAX, "the reader knows its number");
+	record(0xe0, 0, 80, 0);
+	wait_for(0xe0);
+	cr_assert_eq(waits_for.value, HANDLE_DEFAULT);
+	cr_assert_eq(waits_for.x[2], 7);
+	wait_for(0);
+	cr_assert_eq(waits_for.b, 0);
+	cr_assert_null(waiting(), "the host does not wait");
+	inject.trace = 0;
+	wait_for(0xe0);
+	cr_assert_eq(waits_for.b, 0, "it was not asked for");
 }
