@@ -266,12 +266,14 @@ static void tell(struct session *session, const struct below_process *process, u
 {
 	char command[COMMAND_BYTES];
 	struct process *row;
+	uint32_t id;
 
 	if (process->looks < YOUNG_LOOKS || is_recorded(session, process))
 		return;
 	if (*source == SESSION_NONE)
 		*source = session_source(session, READER_PROC, "other processes");
-	row = &session->processes.at[session_process(session, *source, process->pid)];
+	id = session_process(session, *source, process->pid); /* may move them all */
+	row = &session->processes.at[id];
 	proc_text(command, sizeof(command), str_of(process->command));
 	row->name = full_name(session, process);
 	row->command = intern_text(session->strings, command);
