@@ -1,7 +1,8 @@
 /*
  * site.c - where in the host's code memory, streams, events and graphs are asked for: the call
  * stack as text, "path TAB offset LF" a frame, innermost first, the offset from the
- * object's first page. Functions are named by sonde: dladdr goes through all that an
+ * object's first page. What lies in no object has no path and its address for an offset; 0: there
+ * callers are left out. Functions are named by sonde: dladdr goes through all that an
  * object exports for each address, 0.5 ms for 45,000 symbols, while it holds the
  * loader's lock, and a library of PyTorch has several times as many.
  *
@@ -20,7 +21,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { FRAMES_MAX = 48, FRAMES_TOLD = 8 };
+enum { FRAMES_MAX = 48, FRAMES_TOLD = 8, TEXT_BYTES = 2048 };
 /* What stacks may cost a process, each kind of them: at first, and of its whole time.
  * On an H200's host one takes 10 to 50 us, so a program that makes events all the time
  * goes without most of the time (doc/inject.md). */
@@ -40,6 +41,7 @@ struct walk {
 struct located {
 	const struct walk *walk;
 	uint16_t path[FRAMES_MAX]; /* offset in paths + 1; 0: in no object, or one of ours */
+	bool found[FRAMES_MAX];    /* in an object */
 	uintptr_t offset[FRAMES_MAX];
 	char paths[8192];
 	size_t used;
@@ -196,32 +198,50 @@ static int locate(struct dl_phdr_info *info, size_t size, void *user)
 			path = path_add(located, info->dlpi_name ? info->dlpi_name : "");
 		known = true;
 		located->path[i] = path;
+		located->found[i] = true;
 		located->offset[i] = pc - start;
 		located->left--;
 	}
 	return located->left <= 0;
 }
 
-/* The text of a stack that has not been seen. */
+/* A frame at the end of the text; false: there is no room. */
+static bool add_frame(char text[TEXT_BYTES], size_t *len, const char *path, uintptr_t offset)
+{
+	int added =
+		snprintf(text + *len, TEXT_BYTES - *len, "%s\t%lx\n", path, (unsigned long)offset);
+
+	if (added < 0 || (size_t)added >= TEXT_BYTES - *len)
+		return false;
+	*len += (size_t)added;
+	return true;
+}
+
+/* The text of a stack that has not been seen. The first function that the program made is told
+ * beyond the others, as unwinding mostly ends there: what an interpreter runs is
+ * far below what called us. */
 static uint32_t text_of(struct segment *segment, const struct walk *walk)
 {
 	struct located located = { .walk = walk, .left = walk->count };
-	char text[2048];
+	char text[TEXT_BYTES];
 	size_t len = 0;
 	int told = 0;
+	bool left_out = false, made = false;
 
 	(void)dl_iterate_phdr(locate, &located);
-	for (int i = 0; i < walk->count && told < FRAMES_TOLD; i++) {
-		int added;
+	for (int i = 0; i < walk->count && (told < FRAMES_TOLD || !made); i++) {
+		bool is_made = !located.found[i];
 
-		if (!located.path[i])
+		if (!is_made && (!located.path[i] || told >= FRAMES_TOLD)) {
+			left_out |= located.path[i] != 0;
 			continue;
-		added = snprintf(text + len, sizeof(text) - len, "%s\t%lx\n",
-				 located.paths + located.path[i] - 1,
-				 (unsigned long)located.offset[i]);
-		if (added < 0 || (size_t)added >= sizeof(text) - len)
+		}
+		if (left_out && !add_frame(text, &len, "", 0))
 			break;
-		len += (size_t)added;
+		if (!add_frame(text, &len, is_made ? "" : located.paths + located.path[i] - 1,
+			       is_made ? walk->pcs[i] - 1 : located.offset[i]))
+			break;
+		made |= is_made;
 		told++;
 	}
 	return len ? text_intern(segment, text, len) : 0;

@@ -103,11 +103,11 @@ struct idle_fact {
 	int64_t thread_ns, thread_state_ns;       /* instead of looks, where context switches were
 						     recorded: known time in all; of it in that
 						     state; 0: by looks */
-	/* Strings, 0: too few seen, or none stands out. Of Python the innermost function with
-	 * its most frequent line, "collate data.py:41"; on a core the function there. */
+	/* Strings, 0: too few seen, or none stands out: Python's innermost function with its most
+	 * frequent line, "collate data.py:41"; the function on a core. Looks in all; in it. */
 	uint32_t python, cpu;
-	int64_t python_looks, python_function_looks; /* in all; of them in that function */
-	int64_t cpu_samples, cpu_function_samples;
+	int64_t python_looks, python_function_looks, cpu_samples, cpu_function_samples;
+	bool cpu_is_python; /* they are the same function */
 };
 
 /* What a process does once, before it runs steadily. X(id, name) */

@@ -153,19 +153,25 @@ static size_t function_length(const char *name)
 	return digits < len && digits && name[digits - 1] == ':' ? digits - 1 : len;
 }
 
+/* A perf map knows no lines. */
+static bool is_same_function(const char *a, const char *b)
+{
+	size_t len = function_length(a);
+
+	return function_length(b) == len && !memcmp(a, b, len);
+}
+
 static int64_t function_count(const struct look_counts *counts, const struct session *session,
 			      const struct look_count *of)
 {
 	const char *name = session_text(session, of->name);
-	size_t len = function_length(name);
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < counts->seen.count; i++) {
 		const struct look_count *seen = &counts->seen.at[i];
 		const char *other = session_text(session, seen->name);
 
-		if (seen->kind == of->kind && function_length(other) == len &&
-		    !memcmp(other, name, len))
+		if (seen->kind == of->kind && is_same_function(name, other))
 			sum = capped_add(sum, seen->count);
 	}
 	return sum;
@@ -260,6 +266,9 @@ void looks_tell(struct look_counts *counts, const struct session *session, struc
 		idle->cpu = most->name;
 		idle->cpu_samples = counts->all[LOOK_CPU];
 		idle->cpu_function_samples = looks;
+		idle->cpu_is_python =
+			idle->python && is_same_function(session_text(session, idle->python),
+							 session_text(session, idle->cpu));
 	}
 	map_done(&counts->at);
 	VEC_DONE(&counts->seen);

@@ -17,6 +17,7 @@
 #include "cmd/profile_file.h"
 #include "cmd/run_host.h"
 #include "cmd/run_limits.h"
+#include "cmd/run_maps.h"
 #include "cmd/run_name.h"
 #include "cmd/run_range.h"
 #include "cmd/run_status.h"
@@ -32,7 +33,7 @@
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define NVTX_INJECTION "NVTX_INJECTION64_PATH"
 
-enum { RUN_ENV_MAX = 8 };
+enum { RUN_ENV_MAX = 10 };
 /* Odd, so that it does not keep step with timers. */
 enum { CPU_SAMPLES_HZ = 99 };
 
@@ -47,7 +48,7 @@ struct run_args {
 	const char *range;
 	const char *library, *nvml;
 	int duration, delay;
-	bool calibrate, status, no_report, no_system, no_threads, torch_ops;
+	bool calibrate, status, no_report, no_system, no_threads, torch_ops, perf_map;
 	struct opt_list command;
 };
 
@@ -87,6 +88,8 @@ static const struct opt run_opts[] = {
 	OPT_FLAG(struct run_args, no_system, 0, "no-system", N_("no samples of the cards")),
 	OPT_FLAG(struct run_args, torch_ops, 0, "torch-ops",
 		 N_("PyTorch's operators as ranges; brings nvtx")),
+	OPT_FLAG(struct run_args, perf_map, 0, "perf-map",
+		 N_("CPython 3.12 and later name their functions in call stacks")),
 	OPT_FLAG(struct run_args, no_threads, 0, "no-threads",
 		 N_("do not look at what threads are at")),
 	OPT_FLAG(struct run_args, no_report, 0, "no-report", N_("only write the profile")),
@@ -155,6 +158,7 @@ struct run {
 	struct launch *launch;
 	struct run_system *system;
 	struct threads *threads;
+	struct run_maps *maps;
 	struct below *below;
 	struct run_status live;
 	const char *path;
@@ -381,8 +385,8 @@ static bool is_taken(const char *variable)
 }
 
 /* What is added to the command's environment: ret_env[0..], as "NAME=VALUE". */
-static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_MAX],
-		       struct err *err)
+static int environment(const struct run_args *args, const struct run_maps *maps,
+		       struct buf ret_env[RUN_ENV_MAX], struct err *err)
 {
 	static const char *const injections[] = { CUDA_INJECTION, NVTX_INJECTION };
 	char library[PATH_MAX];
@@ -397,6 +401,8 @@ static int environment(const struct run_args *args, struct buf ret_env[RUN_ENV_M
 		buf_text(&ret_env[at++], "SONDE_TORCH_OPS=1");
 		ret = run_host_python(library, getenv("PYTHONPATH"), &ret_env[at++], err);
 	}
+	if (ret >= 0 && maps)
+		at += run_maps_environment(maps, &ret_env[at]);
 	for (int i = 0; i < 2 && ret >= 0; i++) {
 		if (!other_tool(args->command.at[0]) && !is_taken(injections[i]))
 			buf_printf(&ret_env[at++], "%s=%s", injections[i], library);
@@ -411,8 +417,10 @@ static int start(struct run *run, struct err *err)
 	struct launch_opts opts = { .env = vars, .argv = run->args->command.at };
 	struct spool_opts spool = { .calibrates = run->args->calibrate,
 				    .waits = run->args->delay != 0 };
-	int ret = environment(run->args, env, err);
+	int ret = run->args->perf_map ? run_maps_open(&run->maps, err) : 0;
 
+	if (ret >= 0)
+		ret = environment(run->args, run->maps, env, err);
 	if (ret >= 0)
 		ret = run_limits_memory(&run->args->limits, &spool.memory, err);
 	/* Each process of a shell script has calls of the system. */
@@ -447,6 +455,7 @@ static void watch_threads(struct run *run)
 	if (run_host_has_word(list, "cpu"))
 		opts = (struct threads_opts){ .switches = true, .samples_hz = CPU_SAMPLES_HZ };
 	opts.python = run_host_has_word(list, "python");
+	opts.perf_maps = run->maps != NULL;
 	run->threads = threads_new("", &opts, store_sink(run->store));
 }
 
@@ -472,6 +481,7 @@ static int run_run(const void *arguments, struct err *err)
 		if (ret != ERR_USAGE)
 			fprintf(stderr, "sonde run: %s\n", err->line);
 		run_system_close(run.system);
+		run_maps_close(run.maps, NULL);
 		store_discard(run.store);
 		spool_close(run.spool);
 		if (ret == ERR_USAGE) /* told by our caller, as any command's */
@@ -483,6 +493,7 @@ static int run_run(const void *arguments, struct err *err)
 	run.path = path;
 	run_status_start(&run.live, run.args->status);
 	ret = record(&run, &own);
+	run_maps_close(run.maps, store_session(run.store));
 	describe(&run);
 	launch_free(run.launch);
 	if (ret >= 0)

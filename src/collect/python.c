@@ -91,7 +91,8 @@ static bool find_places(const struct maps *maps, struct maps_files *seen,
 	return false;
 }
 
-static int attach(struct python *python, const uint64_t address[WANT_COUNT], struct err *err)
+static int attach(struct python *python, const uint64_t address[WANT_COUNT], uint32_t *ret_version,
+		  struct err *err)
 {
 	struct python_places places = { .runtime = address[WANT_RUNTIME],
 					.code_type = address[WANT_CODE],
@@ -106,10 +107,12 @@ static int attach(struct python *python, const uint64_t address[WANT_COUNT], str
 		return errno == ESRCH || errno == EFAULT
 			       ? err_set(err, ERR_MISSING, "its memory is not there")
 			       : refused(errno, err);
+	*ret_version = address[WANT_VERSION] ? 0 : PYTHON_OLD;
 	/* A constant: nobody may have needed it so far. */
 	if (!address[WANT_VERSION] ||
 	    !remote_fetch(python->remote, address[WANT_VERSION], &version, sizeof(version)))
 		return err_set(err, ERR_UNSUPPORTED, "Python before 3.11");
+	*ret_version = (uint32_t)version;
 	if (python_layout_lacks_gil((uint32_t)version, runtime))
 		return err_set(err, ERR_UNSUPPORTED, "Python %u.%u without the GIL is not known",
 			       (unsigned int)version >> 24 & 255,
@@ -122,7 +125,8 @@ static int attach(struct python *python, const uint64_t address[WANT_COUNT], str
 	return 0;
 }
 
-int python_open(const char *root, int64_t pid, struct python **ret_python, struct err *err)
+int python_open(const char *root, int64_t pid, struct python **ret_python, uint32_t *ret_version,
+		struct err *err)
 {
 	OWN(python_closep) struct python *python = mem_zero(sizeof(*python));
 	uint64_t address[WANT_COUNT] = { 0 };
@@ -130,6 +134,7 @@ int python_open(const char *root, int64_t pid, struct python **ret_python, struc
 	struct maps maps = { 0 };
 	bool found;
 
+	*ret_version = 0;
 	maps_load(&maps, root, pid);
 	maps_files_load(&files, root, pid);
 	found = find_places(&maps, &files, address);
@@ -137,7 +142,8 @@ int python_open(const char *root, int64_t pid, struct python **ret_python, struc
 	maps_done(&maps);
 	if (!found)
 		return err_set(err, ERR_MISSING, "no Python in process %lld", (long long)pid);
-	if (remote_open(root, pid, &python->remote, err) < 0 || attach(python, address, err) < 0)
+	if (remote_open(root, pid, &python->remote, err) < 0 ||
+	    attach(python, address, ret_version, err) < 0)
 		return err->code;
 	*ret_python = STEAL(python);
 	return 0;

@@ -21,8 +21,12 @@
 struct python;
 
 /* ERR_MISSING: no Python there (yet). ERR_UNSUPPORTED: a version that is not known, or no
- * right to read; the line says which. `root` as threads_new has it. */
-int python_open(const char *root, int64_t pid, struct python **ret_python, struct err *err);
+ * right to read; the line says which. `root` as threads_new has it. *ret_version, failed or
+ * not, as CPython writes it in hex, 0x030c01f0 for 3.12.1; PYTHON_OLD for all before 3.11, which
+ * can't be told apart; 0: unknown. */
+enum { PYTHON_OLD = 0x03000000 };
+int python_open(const char *root, int64_t pid, struct python **ret_python, uint32_t *ret_version,
+		struct err *err);
 void python_close(struct python *python);
 DEFINE_OWNED(python, python_close);
 

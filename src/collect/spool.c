@@ -148,6 +148,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	map_done(&p->sites);
 	map_done(&p->asked);
 	maps_files_done(&p->files);
+	perf_map_file_free(p->made);
 	map_done(&p->ranges);
 	map_done(&p->devices);
 	map_done(&p->streams);
@@ -238,6 +239,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 	p->number = ++spool->begun;
 	p->outer_pid = atomic_load(&spool->head->owner[index]);
 	maps_files_load(&p->files, "", p->outer_pid);
+	p->made = perf_map_file_new("", p->outer_pid);
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)sizeof(p->name) - 1, p->segment->command);
 	if (program_of(p, &program)) {
 		p->device = program.st_dev;

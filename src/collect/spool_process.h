@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "collect/maps.h"
+#include "collect/perf_map_file.h"
 #include "collect/spool.h"
 #include "collect/symbols.h"
 #include "wire/cupti_abi.h"
@@ -109,15 +110,17 @@ struct spooled {
 	struct map apis;         /* domain << 32 | cbid -> string */
 	struct symbols *symbols; /* borrowed */
 	struct maps_files files;
-	struct map sites;      /* text of a call stack -> string */
-	struct map asked;      /* correlation -> string of the site */
-	struct map categories; /* of NVTX: domain << 32 | category -> string */
-	struct map reasons;    /* index of a stall reason -> string */
-	struct map ranges;     /* range id -> index into open + 1 */
-	struct map devices;    /* context -> device */
-	struct map streams;    /* hash of context and handle -> stream */
-	struct map rows;       /* device as the process counts -> session device */
-	bool gated;            /* recording was paused at some time: `gates` has when it was on */
+	struct perf_map_file *made; /* functions that the process made */
+	struct map sites;           /* text of a call stack -> string */
+	uint32_t sites_asked;       /* so often for one whose functions were not told yet */
+	struct map asked;           /* correlation -> string of the site */
+	struct map categories;      /* of NVTX: domain << 32 | category -> string */
+	struct map reasons;         /* index of a stall reason -> string */
+	struct map ranges;          /* range id -> index into open + 1 */
+	struct map devices;         /* context -> device */
+	struct map streams;         /* hash of context and handle -> stream */
+	struct map rows;            /* device as the process counts -> session device */
+	bool gated; /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
 	const struct open_gate
 		*window; /* of the spool, borrowed: of processes without gates, too */

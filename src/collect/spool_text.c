@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "collect/spool_process.h"
+
+/* Of a process: call stacks that were named anew, as a function in them had no name yet. */
+enum { SITES_ASKED_MAX = 1000 };
 
 static const struct segment_text *text_at(const struct spooled *p, uint64_t text)
 {
@@ -211,13 +215,40 @@ static bool frame_parse(struct str frame, struct str *ret_path, uint64_t *ret_of
 	size_t len = tab ? (size_t)(tab - frame.at) : 0;
 
 	*ret_path = (struct str){ frame.at, len };
-	return len && str_to_hex((struct str){ tab + 1, frame.len - len - 1 }, ret_offset);
+	return tab && str_to_hex((struct str){ tab + 1, frame.len - len - 1 }, ret_offset);
+}
+
+/* A call stack as it is written. */
+struct site {
+	struct buf text;
+	struct str path; /* of the outermost file */
+	bool gap;        /* callers were left out here */
+	bool unnamed;    /* a function that the process made, and has said nothing of */
+};
+
+/* In no file: what the process says of it, if anything. */
+static void made_add(struct spooled *p, uint64_t address, struct site *site)
+{
+	bool is_python;
+	const char *name;
+
+	if (!address) {
+		site->gap = true;
+		return;
+	}
+	name = perf_map_file_find(p->made, address, clock_steady_ns(), &is_python);
+	if (name)
+		buf_printf(&site->text, "%s%s%s", site->text.len ? " < " : "",
+			   site->gap ? "... < " : "", name);
+	site->unnamed |= !name;
+	site->gap = false;
 }
 
 /* One frame as "function". */
-static void frame_add(struct spooled *p, struct str frame, struct buf *out, struct str *ret_path)
+static void frame_add(struct spooled *p, struct str frame, struct site *site)
 {
 	static const char runtime[] = "libcudart_static_";
+	struct buf *out = &site->text;
 	const char *name = NULL, *file;
 	struct str path, base;
 	char *plain = NULL;
@@ -225,7 +256,11 @@ static void frame_add(struct spooled *p, struct str frame, struct buf *out, stru
 
 	if (!frame_parse(frame, &path, &offset))
 		return;
-	*ret_path = path;
+	if (!path.len) {
+		made_add(p, offset, site);
+		return;
+	}
+	site->path = path;
 	file = maps_file(&p->files, path);
 	if (file)
 		name = symbols_find(p->symbols, file, offset);
@@ -255,8 +290,8 @@ uint32_t spooled_site(struct spooled *p, uint32_t text)
 {
 	uint64_t *known = map_find(&p->sites, text);
 	uint32_t raw, string = 0;
-	struct buf out = { 0 };
-	struct str rest, path = { NULL, 0 };
+	struct site site = { 0 };
+	struct str rest;
 
 	if (!text)
 		return 0;
@@ -264,15 +299,18 @@ uint32_t spooled_site(struct spooled *p, uint32_t text)
 		return (uint32_t)*known;
 	raw = spooled_text(p, text);
 	rest = str_of(raw ? session_text(p->sink->session, raw) : "");
-	while (rest.at && rest.len && !(out.len && is_main(&out)))
-		frame_add(p, str_cut(&rest, '\n'), &out, &path);
-	if (out.len) {
-		struct str base = base_of(path);
+	while (rest.at && rest.len && !(site.text.len && is_main(&site.text)))
+		frame_add(p, str_cut(&rest, '\n'), &site);
+	if (site.text.len) {
+		struct str base = base_of(site.path);
 
-		buf_printf(&out, " (%.*s)", (int)base.len, base.at);
-		string = session_string(p->sink->session, out.at, out.len);
+		if (base.len)
+			buf_printf(&site.text, " (%.*s)", (int)base.len, base.at);
+		string = session_string(p->sink->session, site.text.at, site.text.len);
 	}
-	buf_done(&out);
-	map_put(&p->sites, text, string);
+	buf_done(&site.text);
+	/* The map may be read further the next time. */
+	if (!site.unnamed || p->sites_asked++ >= SITES_ASKED_MAX)
+		map_put(&p->sites, text, string);
 	return string;
 }

@@ -43,6 +43,7 @@ struct shared {
 	struct perf_stack *stack;
 	struct python *python; /* NULL: not found (yet), or refused */
 	int tries;             /* to find it */
+	uint32_t version;      /* of Python, as python_open has it */
 };
 
 struct threads {
@@ -236,7 +237,7 @@ static void watch_python(struct threads *threads, struct watched *watched)
 		return;
 	if (!shared->python && shared->tries++ < PYTHON_TRIES &&
 	    python_open(threads->root, session->processes.at[facts->process].pid, &shared->python,
-			&err) == ERR_UNSUPPORTED) {
+			&shared->version, &err) == ERR_UNSUPPORTED) {
 		shared->tries = PYTHON_TRIES;
 		if (!threads->refused_python.code)
 			threads->refused_python = err;
@@ -529,6 +530,36 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 	return 0;
 }
 
+/* Python was asked for perf maps: which is too old to write one. */
+static void tell_old_pythons(struct threads *threads)
+{
+	static const uint32_t WRITES = 0x030c0000;
+	const struct session *session = threads->sink->session;
+	const struct shared *first = NULL;
+	char version[16] = "before 3.11";
+	int more = -1;
+
+	for (size_t i = 0; threads->opts.perf_maps && i < threads->shared.count; i++) {
+		const struct shared *shared = &threads->shared.at[i];
+
+		if (!shared->version || shared->version >= WRITES)
+			continue;
+		first = first ? first : shared;
+		more++;
+	}
+	if (!first)
+		return;
+	if (first->version != PYTHON_OLD)
+		(void)snprintf(version, sizeof(version), "%u.%u", first->version >> 24 & 255,
+			       first->version >> 16 & 255);
+	session_note(
+		threads->sink->session, SESSION_NONE,
+		"--perf-map: Python %s of process %lld%s writes no perf map, as 3.12 and later "
+		"do: its functions have no names in call stacks",
+		version, (long long)session->processes.at[first->process].pid,
+		more ? " and others" : "");
+}
+
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
 	if (threads && threads->left_out)
@@ -550,8 +581,10 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 		watched->state = 0;
 		unwatch(watched);
 	}
-	if (threads)
+	if (threads) {
 		threads->watched.count = 0;
+		tell_old_pythons(threads);
+	}
 	return 0;
 }
 

@@ -33,6 +33,7 @@ struct threads;
 struct threads_opts {
 	bool switches;  /* states from context switches, where the kernel lets us */
 	bool python;    /* the Python functions they run, where we may read them */
+	bool perf_maps; /* Python was asked to write them (perf_request.h): tell if it can't */
 	int samples_hz; /* with these, samples of where threads are on a core; 0: none */
 };
 

@@ -225,7 +225,7 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 	for (size_t i = 0; i < idle->board.count; i++)
 		page_wrap(page, INK_PLAIN, "", SEEN_INDENT, INK_DIM,
 			  page_printf(page, _("in the longest gap: %s"), idle->board.at[i]));
-	if (idle->cpu)
+	if (idle->cpu && !idle->cpu_is_python)
 		print_seen(page, _("on a core: "), SEEN_NAME, text_string(page, facts, idle->cpu),
 			   page_printf(page, _(", in %lld of %lld samples"),
 				       (long long)idle->cpu_function_samples,

@@ -139,7 +139,7 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 				    session_text(facts->session, idle->python),
 				    (long long)idle->python_function_looks,
 				    (long long)idle->python_looks);
-	if (idle->cpu && thread_wait(facts, idle) <= THREAD_RUNS)
+	if (idle->cpu && !idle->cpu_is_python && thread_wait(facts, idle) <= THREAD_RUNS)
 		text = finding_text(
 			findings, _("%s On a core it was in %s in %lld of %lld samples."), text,
 			session_text(facts->session, idle->cpu),

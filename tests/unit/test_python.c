@@ -49,6 +49,7 @@ static const char *opened(int modules, const char *program, const char *library)
 {
 	static struct err err;
 	struct python *python = NULL;
+	uint32_t version;
 	char path[512];
 	FILE *maps;
 
@@ -64,7 +65,7 @@ static const char *opened(int modules, const char *program, const char *library)
 	add_mapping(maps, 1 + modules, library);
 	(void)fclose(maps);
 	err = (struct err){ 0 };
-	cr_assert_lt(python_open(tree.root, 77, &python, &err), 0);
+	cr_assert_lt(python_open(tree.root, 77, &python, &version, &err), 0);
 	return err.line;
 }
 
