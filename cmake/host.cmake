@@ -102,6 +102,7 @@ if(PYTHON3 AND TARGET sonde)
 	host_tests(check.py inject)
 	host_tests(check_osrt.py osrt)
 	host_tests(check_windows.py windows)
+	host_tests(check_maps.py maps)
 	host_tests(check_replay.py replay)
 endif()
 

@@ -1,12 +1,16 @@
-"""Start-up module of `sonde run --torch-ops`: PyTorch's operators as NVTX ranges.
+"""Start-up module of `sonde run`: PyTorch's operators as NVTX ranges, and whose perf maps are ours.
 
 Python imports it because sonde puts its folder in front of PYTHONPATH. It takes
-itself out of sys.path, lets the sitecustomize that would have run do so, and
-waits: when the program imports torch, and torch then sets CUDA up, it turns on
+itself out of sys.path and lets the sitecustomize that would have run do so.
+
+With --torch-ops it waits: when the program imports torch, and torch then sets CUDA up, it turns on
 torch.autograd.profiler.emit_nvtx in that thread. It never sets CUDA up itself (a
 program may fork before), steps back for good when the program profiles on its
 own, and when that thread or the program ends: torch tells on stderr of callbacks
-that are left. Whatever fails here fails silently.
+that are left.
+
+With --perf-map it tells sonde this process's number, and those of its forked children, as
+these may end before sonde has seen who wrote a map. Whatever fails here fails silently.
 """
 import os
 import sys
@@ -116,6 +120,19 @@ def _arm(torch):
     torch.cuda._lazy_call(begin)
 
 
+def _tell():
+    """Into sonde's own memory, and nothing else: the name can be another's by now."""
+    try:
+        to = os.open(os.environ["SONDE_PERF_MAP"], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            if os.readlink("/proc/self/fd/%d" % to).startswith("/memfd:sonde-perf-maps"):
+                os.write(to, b"%d\n" % os.getpid())
+        finally:
+            os.close(to)
+    except Exception:
+        pass
+
+
 def _others():
     """The sitecustomize that is next, as if this one were not there."""
     sys.path[:] = [at for at in sys.path if os.path.abspath(at or os.curdir) != _here]
@@ -132,4 +149,8 @@ def _others():
 
 if os.environ.get("SONDE_TORCH_OPS") == "1" and sys.version_info >= (3, 6):
     sys.meta_path.insert(0, _Torch())
+if "SONDE_PERF_MAP" in os.environ and sys.version_info >= (3, 12) and not (
+        "perf" in sys._xoptions or "perf_jit" in sys._xoptions):
+    _tell()
+    os.register_at_fork(after_in_child=_tell)
 _others()

@@ -397,12 +397,12 @@ static int environment(const struct run_args *args, const struct run_maps *maps,
 		ret = trace_words(args, &ret_env[at++], err);
 	if (ret >= 0 && args->trace && run_host_has_word(args->trace, "osrt"))
 		ret = run_host_preload(library, getenv("LD_PRELOAD"), &ret_env[at++], err);
-	if (ret >= 0 && args->torch_ops) {
+	if (ret >= 0 && args->torch_ops)
 		buf_text(&ret_env[at++], "SONDE_TORCH_OPS=1");
-		ret = run_host_python(library, getenv("PYTHONPATH"), &ret_env[at++], err);
-	}
 	if (ret >= 0 && maps)
 		at += run_maps_environment(maps, &ret_env[at]);
+	if (ret >= 0 && (args->torch_ops || maps))
+		ret = run_host_python(library, getenv("PYTHONPATH"), &ret_env[at++], err);
 	for (int i = 0; i < 2 && ret >= 0; i++) {
 		if (!other_tool(args->command.at[0]) && !is_taken(injections[i]))
 			buf_printf(&ret_env[at++], "%s=%s", injections[i], library);
@@ -455,7 +455,6 @@ static void watch_threads(struct run *run)
 	if (run_host_has_word(list, "cpu"))
 		opts = (struct threads_opts){ .switches = true, .samples_hz = CPU_SAMPLES_HZ };
 	opts.python = run_host_has_word(list, "python");
-	opts.perf_maps = run->maps != NULL;
 	run->threads = threads_new("", &opts, store_sink(run->store));
 }
 
@@ -481,7 +480,7 @@ static int run_run(const void *arguments, struct err *err)
 		if (ret != ERR_USAGE)
 			fprintf(stderr, "sonde run: %s\n", err->line);
 		run_system_close(run.system);
-		run_maps_close(run.maps, NULL);
+		run_maps_close(run.maps, NULL, NULL);
 		store_discard(run.store);
 		spool_close(run.spool);
 		if (ret == ERR_USAGE) /* told by our caller, as any command's */
@@ -493,7 +492,7 @@ static int run_run(const void *arguments, struct err *err)
 	run.path = path;
 	run_status_start(&run.live, run.args->status);
 	ret = record(&run, &own);
-	run_maps_close(run.maps, store_session(run.store));
+	run_maps_close(run.maps, run.threads, store_session(run.store));
 	describe(&run);
 	launch_free(run.launch);
 	if (ret >= 0)

@@ -1,10 +1,12 @@
 #include "cmd/run_maps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "collect/perf_request.h"
+#include "collect/python.h"
 
 #define SUPPORT "PYTHONPERFSUPPORT"
 
@@ -36,20 +38,59 @@ size_t run_maps_environment(const struct run_maps *maps, struct buf *ret_env)
 	return 2;
 }
 
-void run_maps_close(struct run_maps *maps, struct session *session)
+/* Which Python is too old to write a map. False: none. */
+static bool tell_old(const struct threads *threads, struct session *session)
+{
+	static const uint32_t WRITES = 0x030c0000;
+	char name[16] = "before 3.11";
+	int64_t first_pid = 0, pid;
+	uint32_t first = 0, version;
+	int more = -1;
+
+	for (size_t i = 0; threads_python(threads, i, &pid, &version); i++) {
+		if (!version || version >= WRITES)
+			continue;
+		if (!first) {
+			first = version;
+			first_pid = pid;
+		}
+		more++;
+	}
+	if (!first)
+		return false;
+	if (first != PYTHON_OLD)
+		(void)snprintf(name, sizeof(name), "%u.%u", first >> 24 & 255, first >> 16 & 255);
+	session_note(
+		session, SESSION_NONE,
+		"--perf-map: Python %s of process %lld%s writes no perf map, as 3.12 and later "
+		"do: its functions have no names in call stacks",
+		name, (long long)first_pid, more ? " and others" : "");
+	return true;
+}
+
+static void tell(const struct perf_request_counts *counts, const struct threads *threads,
+		 struct session *session)
+{
+	if (!tell_old(threads, session) && !counts->seen)
+		session_note(session, SESSION_NONE,
+			     "--perf-map: no process wrote a perf map: none was Python 3.12 or "
+			     "later that heeds its environment");
+	if (counts->unsure || counts->overrun)
+		session_note(
+			session, SESSION_NONE,
+			"--perf-map: %lld%s perf maps of Python stayed in /tmp: their processes "
+			"ended before it could be seen that they are of this run",
+			(long long)counts->unsure, counts->overrun ? " or more" : "");
+}
+
+void run_maps_close(struct run_maps *maps, const struct threads *threads, struct session *session)
 {
 	struct perf_request_counts counts;
 
 	if (!maps)
 		return;
 	counts = perf_request_close(maps->request);
-	if (session && !counts.seen)
-		session_note(session, SESSION_NONE,
-			     "--perf-map: no process wrote a perf map: none was Python 3.12 or "
-			     "later that heeds its environment");
-	if (session && counts.overrun)
-		session_note(session, SESSION_NONE,
-			     "--perf-map: more perf maps came at once than could be followed: some "
-			     "may have stayed in /tmp");
+	if (session)
+		tell(&counts, threads, session);
 	free(maps);
 }

@@ -8,23 +8,28 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/vec.h"
 
-enum { MAPS_MAX = 65536, HEAD_BYTES = 4096 };
+enum { MAPS_MAX = 65536, HEAD_BYTES = 4096, TOLD_BYTES_MAX = 1 << 20 };
 /* The kernel's own limit for arguments and environment of a process is 6 MiB at most by default
  * (a quarter of the stack's). */
 static const size_t TEXT_MAX = 8 << 20;
 
-struct caused {
+/* Who asked for a map. */
+enum asker { ASKER_UNKNOWN, ASKER_US, ASKER_OTHER };
+
+struct appeared {
 	int64_t pid;
+	enum asker asker;
 	dev_t device;
 	ino_t inode;
 };
@@ -33,10 +38,11 @@ struct perf_request {
 	const char *root;
 	struct buf mark;
 	int folder, events, stop;
+	int told; /* memory that processes write their numbers into */
 	bool overrun, started;
 	pthread_t thread;
 	/* The thread's until it has ended. */
-	VEC(struct caused) caused;
+	VEC(struct appeared) appeared;
 };
 
 /* All of a file of a process in /proc. */
@@ -88,17 +94,20 @@ static bool asks_itself(const struct buf *arguments)
 	return false;
 }
 
-static bool is_caused(const struct perf_request *request, int64_t pid)
+static enum asker asker_of(const struct perf_request *request, int64_t pid)
 {
 	struct buf environment = { 0 }, arguments = { 0 };
-	bool is;
+	enum asker asker = ASKER_UNKNOWN; /* it has gone, or may not be looked at */
 
 	read_proc(request, pid, "environ", &environment);
 	read_proc(request, pid, "cmdline", &arguments);
-	is = has_text(&environment, request->mark.at) && !asks_itself(&arguments);
+	if (environment.len)
+		asker = has_text(&environment, request->mark.at) && !asks_itself(&arguments)
+				? ASKER_US
+				: ASKER_OTHER;
 	buf_done(&environment);
 	buf_done(&arguments);
-	return is;
+	return asker;
 }
 
 /* "perf-4711.map"; 0: it is called otherwise. */
@@ -114,20 +123,24 @@ static int64_t pid_in(const char *name)
 	return str_to_i64(text, &pid) && pid > 0 && *text.at != '+' && *text.at != '0' ? pid : 0;
 }
 
-static void appeared(struct perf_request *request, const char *name)
+static void look_at(struct perf_request *request, const char *name)
 {
-	int64_t pid = pid_in(name);
+	struct appeared file = { .pid = pid_in(name) };
 	struct stat is;
 
-	if (!pid || !is_caused(request, pid) ||
+	if (!file.pid)
+		return;
+	file.asker = asker_of(request, file.pid);
+	if (file.asker == ASKER_OTHER ||
 	    fstatat(request->folder, name, &is, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(is.st_mode))
 		return;
-	if (request->caused.count >= MAPS_MAX) {
+	if (request->appeared.count >= MAPS_MAX) {
 		request->overrun = true;
 		return;
 	}
-	*VEC_ADD(&request->caused) =
-		(struct caused){ .pid = pid, .device = is.st_dev, .inode = is.st_ino };
+	file.device = is.st_dev;
+	file.inode = is.st_ino;
+	*VEC_ADD(&request->appeared) = file;
 }
 
 /* False: there are no more at this time. */
@@ -142,7 +155,7 @@ static bool take_events(struct perf_request *request)
 		if (event->mask & IN_Q_OVERFLOW)
 			request->overrun = true;
 		else if (event->len)
-			appeared(request, event->name);
+			look_at(request, event->name);
 		at += (ssize_t)(sizeof(*event) + event->len);
 	}
 	return len > 0;
@@ -171,7 +184,7 @@ static int open_watch(struct perf_request *request, struct err *err)
 	request->folder = open(path.at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	request->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	request->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (request->folder < 0 || request->events < 0 || request->stop < 0 ||
+	if (request->folder < 0 || request->events < 0 || request->stop < 0 || request->told < 0 ||
 	    inotify_add_watch(request->events, path.at, IN_CREATE | IN_ONLYDIR) < 0)
 		(void)err_errno(err, "%s: it can't be watched for perf maps", path.at);
 	else if (!thread_start(&request->thread, watch, request))
@@ -188,8 +201,9 @@ int perf_request_open(const char *root, struct perf_request **ret_request, struc
 
 	request->root = root;
 	request->folder = request->events = request->stop = -1;
-	buf_printf(&request->mark, "%s=%lld.%lld", PERF_REQUEST_MARK, (long long)getpid(),
-		   (long long)clock_steady_ns());
+	request->told = memfd_create("sonde-perf-maps", MFD_CLOEXEC);
+	buf_printf(&request->mark, "%s=/proc/%d/fd/%d", PERF_REQUEST_MARK, (int)getpid(),
+		   request->told);
 	if (open_watch(request, err) < 0) {
 		(void)perf_request_close(request);
 		return err->code;
@@ -213,30 +227,68 @@ static bool is_pythons(int file)
 	return len == 0 || (len > 0 && str_find(line, " py::"));
 }
 
-static bool is_same(const struct stat *is, const struct caused *caused)
+static bool is_same(const struct stat *is, const struct appeared *file)
 {
-	return S_ISREG(is->st_mode) && is->st_dev == caused->device && is->st_ino == caused->inode;
+	return S_ISREG(is->st_mode) && is->st_dev == file->device && is->st_ino == file->inode;
 }
 
-static bool remove_map(const struct perf_request *request, const struct caused *caused)
+/* The file, if it is still what appeared and CPython's; else -1. */
+static int open_map(const struct perf_request *request, const struct appeared *file,
+		    const char *name)
 {
-	struct buf name = { 0 };
 	struct stat is;
-	bool removed = false;
-	int file = -1;
+	int opened = -1;
 
-	buf_printf(&name, "perf-%lld.map", (long long)caused->pid);
-	if (fstatat(request->folder, name.at, &is, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    is_same(&is, caused))
-		file = openat(request->folder, name.at,
-			      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-	if (file >= 0) {
-		removed = fstat(file, &is) == 0 && is_same(&is, caused) && is_pythons(file) &&
-			  unlinkat(request->folder, name.at, 0) == 0;
-		(void)close(file);
+	if (fstatat(request->folder, name, &is, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&is, file))
+		opened = openat(request->folder, name,
+				O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (opened >= 0 && (fstat(opened, &is) < 0 || !is_same(&is, file) || !is_pythons(opened) ||
+			    (file->asker == ASKER_UNKNOWN && is.st_uid != geteuid()))) {
+		(void)close(opened);
+		return -1;
 	}
-	buf_done(&name);
-	return removed;
+	return opened;
+}
+
+/* A number a line. */
+static void read_told(const struct perf_request *request, struct map *pids)
+{
+	char *text = mem_alloc(TOLD_BYTES_MAX);
+	ssize_t len = pread(request->told, text, TOLD_BYTES_MAX, 0);
+	struct str rest = { text, len > 0 ? (size_t)len : 0 };
+
+	while (rest.at && rest.len) {
+		int64_t pid;
+
+		if (str_to_i64(str_cut(&rest, '\n'), &pid) && pid > 0)
+			map_put(pids, (uint64_t)pid, 1);
+	}
+	free(text);
+}
+
+static void remove_maps(const struct perf_request *request, struct perf_request_counts *counts)
+{
+	struct map told = { 0 };
+
+	read_told(request, &told);
+	for (size_t i = 0; i < request->appeared.count; i++) {
+		struct appeared file = request->appeared.at[i];
+		struct buf name = { 0 };
+		int opened;
+
+		if (file.asker == ASKER_UNKNOWN && map_find(&told, (uint64_t)file.pid))
+			file.asker = ASKER_US;
+		buf_printf(&name, "perf-%lld.map", (long long)file.pid);
+		opened = open_map(request, &file, name.at);
+		counts->seen += file.asker == ASKER_US;
+		counts->unsure += file.asker == ASKER_UNKNOWN && opened >= 0;
+		if (file.asker == ASKER_US && opened >= 0)
+			counts->removed += unlinkat(request->folder, name.at, 0) == 0;
+		if (opened >= 0)
+			(void)close(opened);
+		buf_done(&name);
+	}
+	map_done(&told);
 }
 
 struct perf_request_counts perf_request_close(struct perf_request *request)
@@ -249,10 +301,8 @@ struct perf_request_counts perf_request_close(struct perf_request *request)
 	if (request->started) {
 		(void)!write(request->stop, &one, sizeof(one));
 		(void)pthread_join(request->thread, NULL);
+		remove_maps(request, &counts);
 	}
-	for (size_t i = 0; i < request->caused.count; i++)
-		counts.removed += remove_map(request, &request->caused.at[i]);
-	counts.seen = (int64_t)request->caused.count;
 	counts.overrun = request->overrun;
 	if (request->folder >= 0)
 		(void)close(request->folder);
@@ -260,7 +310,9 @@ struct perf_request_counts perf_request_close(struct perf_request *request)
 		(void)close(request->events);
 	if (request->stop >= 0)
 		(void)close(request->stop);
-	VEC_DONE(&request->caused);
+	if (request->told >= 0)
+		(void)close(request->told);
+	VEC_DONE(&request->appeared);
 	buf_done(&request->mark);
 	free(request);
 	return counts;

@@ -530,36 +530,6 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 	return 0;
 }
 
-/* Python was asked for perf maps: which is too old to write one. */
-static void tell_old_pythons(struct threads *threads)
-{
-	static const uint32_t WRITES = 0x030c0000;
-	const struct session *session = threads->sink->session;
-	const struct shared *first = NULL;
-	char version[16] = "before 3.11";
-	int more = -1;
-
-	for (size_t i = 0; threads->opts.perf_maps && i < threads->shared.count; i++) {
-		const struct shared *shared = &threads->shared.at[i];
-
-		if (!shared->version || shared->version >= WRITES)
-			continue;
-		first = first ? first : shared;
-		more++;
-	}
-	if (!first)
-		return;
-	if (first->version != PYTHON_OLD)
-		(void)snprintf(version, sizeof(version), "%u.%u", first->version >> 24 & 255,
-			       first->version >> 16 & 255);
-	session_note(
-		threads->sink->session, SESSION_NONE,
-		"--perf-map: Python %s of process %lld%s writes no perf map, as 3.12 and later "
-		"do: its functions have no names in call stacks",
-		version, (long long)session->processes.at[first->process].pid,
-		more ? " and others" : "");
-}
-
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
 	if (threads && threads->left_out)
@@ -581,10 +551,8 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 		watched->state = 0;
 		unwatch(watched);
 	}
-	if (threads) {
+	if (threads)
 		threads->watched.count = 0;
-		tell_old_pythons(threads);
-	}
 	return 0;
 }
 
@@ -596,4 +564,17 @@ const char *threads_complaint(const struct threads *threads)
 const char *threads_python_complaint(const struct threads *threads)
 {
 	return threads && threads->refused_python.code ? threads->refused_python.line : NULL;
+}
+
+bool threads_python(const struct threads *threads, size_t i, int64_t *ret_pid,
+		    uint32_t *ret_version)
+{
+	const struct shared *shared =
+		threads && i < threads->shared.count ? &threads->shared.at[i] : NULL;
+
+	if (!shared)
+		return false;
+	*ret_pid = threads->sink->session->processes.at[shared->process].pid;
+	*ret_version = shared->version;
+	return true;
 }

@@ -33,7 +33,6 @@ struct threads;
 struct threads_opts {
 	bool switches;  /* states from context switches, where the kernel lets us */
 	bool python;    /* the Python functions they run, where we may read them */
-	bool perf_maps; /* Python was asked to write them (perf_request.h): tell if it can't */
 	int samples_hz; /* with these, samples of where threads are on a core; 0: none */
 };
 
@@ -52,3 +51,7 @@ int threads_finish(struct threads *threads, int64_t now_ns, struct err *err);
 const char *threads_complaint(const struct threads *threads);
 /* Why no Python functions, in one line; NULL: they are there, or it is no Python. */
 const char *threads_python_complaint(const struct threads *threads);
+/* Process `i` of those that were watched, and its Python as python_open has it. False: there are
+ * no more. */
+bool threads_python(const struct threads *threads, size_t i, int64_t *ret_pid,
+		    uint32_t *ret_version);

@@ -54,6 +54,7 @@
 	X(memory)         \
 	X(where)          \
 	X(coroutine)      \
+	X(made)           \
 	X(leaks)          \
 	X(graphs)         \
 	X(reset)          \

@@ -1,0 +1,92 @@
+/* host_made.c - code that the program makes as it runs, and tells of in a perf map. */
+#include "inject/host.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake/puppet_cuda.h"
+
+/* One calls its argument, as CPython's trampolines do; one counts its argument down. */
+#if defined(__x86_64__)
+static const unsigned char CALL[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+				      0x48, 0x83, 0xc4, 0x08, 0xc3 };
+static const unsigned char SPIN[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
+#elif defined(__aarch64__)
+static const unsigned int CALL[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
+static const unsigned int SPIN[] = { 0x71000400, 0x54ffffe1, 0xd65f03c0 };
+#endif
+
+enum { SPIN_AT = 256, PAGE = 4096 };
+
+static __attribute__((noinline)) void obtain_block(void)
+{
+	uint64_t address;
+
+	(void)cudaMalloc(&address, 4096);
+	__asm__ volatile("" ::: "memory"); /* not by a jump */
+}
+
+/* As CPython opens it. */
+static void write_map(const char *code, const char *call, const char *spin)
+{
+	char path[64], text[256];
+	int file, len;
+
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	len = snprintf(text, sizeof(text), "%lx %zx %s\n%lx %zx %s\n", (unsigned long)code,
+		       sizeof(CALL), call, (unsigned long)(code + SPIN_AT), sizeof(SPIN), spin);
+	if (file < 0 || write(file, text, (size_t)len) != len)
+		_exit(9);
+	(void)close(file);
+}
+
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+/* HOST_MADE: "python" writes a map where Python would, "node" always. HOST_MADE_MS: so long it
+ * is in what it made. HOST_MADE_END: "kill". */
+int host_made(void)
+{
+	const char *how = getenv("HOST_MADE"), *ms = getenv("HOST_MADE_MS");
+	const char *end = getenv("HOST_MADE_END"), *asked = getenv("PYTHONPERFSUPPORT");
+	char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long long until;
+	void (*call)(void (*function)(void));
+	void (*spin)(int count);
+
+	if (code == MAP_FAILED)
+		return 9;
+	memcpy(code, CALL, sizeof(CALL));
+	memcpy(code + SPIN_AT, SPIN, sizeof(SPIN));
+	__builtin___clear_cache(code, code + PAGE);
+	if (mprotect(code, PAGE, PROT_READ | PROT_EXEC))
+		return 9;
+	if (how && !strcmp(how, "node"))
+		write_map(code, "LazyCompile:*collate data.js:3", "LazyCompile:*spin data.js:9");
+	else if (how && asked && strcmp(asked, "0") != 0)
+		write_map(code, "py::make.<locals>.collate:/home/me/data.py",
+			  "py::spin:/home/me/data.py");
+	memcpy(&call, &code, sizeof(call));
+	memcpy(&spin, &(char *){ code + SPIN_AT }, sizeof(spin));
+	gpu_begin();
+	call(obtain_block);
+	until = now_ms() + (ms ? strtol(ms, NULL, 10) : 0);
+	while (now_ms() < until)
+		spin(1000000);
+	say("launches 0\n");
+	if (end && !strcmp(end, "kill"))
+		(void)raise(SIGKILL);
+	return 0;
+}
