@@ -304,7 +304,7 @@ uint32_t spooled_site(struct spooled *p, uint32_t text)
 	if (site.text.len) {
 		struct str base = base_of(site.path);
 
-		if (base.len)
+		if (site.path.at)
 			buf_printf(&site.text, " (%.*s)", (int)base.len, base.at);
 		string = session_string(p->sink->session, site.text.at, site.text.len);
 	}

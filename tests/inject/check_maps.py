@@ -7,6 +7,7 @@ what it did not ask for stays.
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -21,18 +22,27 @@ def maps():
 
 
 class Maps(Place):
-    """What is in /tmp afterwards, beside what others have there."""
+    """Its maps are told from others' by the folder that their functions are in."""
 
     def __init__(self, **more):
         super().__init__(**more)
         if "PYTHONPERFSUPPORT" not in more:
             self.env.pop("PYTHONPERFSUPPORT", None)
+        self.env["HOST_MADE_FOLDER"] = self.here
         self.before = maps()
+        self.script = os.path.join(self.here, "asks.py")
+        shutil.copy(ASKS, self.script)
 
     def own(self):
-        """Of processes that are no more: others may come and go meanwhile."""
-        return sorted(path for path in maps() - self.before
-                      if not os.path.exists("/proc/" + re.search(r"\d+", path).group()))
+        found = []
+        for path in maps() - self.before:
+            try:
+                with open(path, "rb") as file:
+                    if self.here.encode() in file.read():
+                        found.append(path)
+            except OSError:
+                pass
+        return sorted(found)
 
     def report(self):
         return self.run([SONDE, "report", "p.sonde"]).stdout.decode()
@@ -56,14 +66,14 @@ def made(how, options, status=0, site=None, left=0, says=None, silent=None, argv
             expect(done.returncode == status, "status %d" % done.returncode)
             print("where:", site_of(at), "left:", at.own())
             if site:
-                expect(site_of(at) == site, "where: " + site_of(at))
+                expect(site_of(at) == site.replace("%s", at.here), "where: " + site_of(at))
             expect(len(at.own()) == left, "maps: %s" % at.own())
             text = at.report()
             if says:
                 expect(re.search(says, " ".join(text.split())), "not said: %s in %s" % (says, text))
             if silent:
                 expect(not re.search(silent, text), "said: " + text)
-            at.clean()
+            at.clean(keep=("p.sonde", "asks.py"))
         finally:
             at.close()
     return check
@@ -77,7 +87,7 @@ def on_a_core():
         if b"threads are only looked at" in done.stderr:
             raise Skip("no perf events")
         seen = at.rows("select name, count(*) n from cpu_stack group by 1 order by 2 desc")
-        expect(seen and seen[0]["name"] == "spin data.py", "on a core: %s" % seen)
+        expect(seen and seen[0]["name"] == "spin data", "on a core: %s" % seen)
     finally:
         at.close()
 
@@ -96,7 +106,7 @@ def in_container():
             raise Skip("no namespaces")
         done = at.sonde([*unshare, *host("made")])
         expect(done.returncode == 0, "status %d" % done.returncode)
-        expect(site_of(at) == "obtain_block < LazyCompile:*collate data.js:3 (host)", "where: " + site_of(at))
+        expect(site_of(at) == "obtain_block < LazyCompile:*collate %s/data (host)" % at.here, "where: " + site_of(at))
         expect(not at.own(), "maps: %s" % at.own())
     finally:
         at.close()
@@ -125,7 +135,7 @@ def python_new():
         for words, status in (([], 0), (["kill"], 137)):
             at = Maps()
             try:
-                done = at.sonde([path, ASKS, *words], "--perf-map")
+                done = at.sonde([path, at.script, *words], "--perf-map")
                 expect(done.returncode == status, "%s: status %d" % (version, done.returncode))
                 print(version, "where:", site_of(at))
                 # What CUPTI still held of it goes with a program that is killed.
@@ -143,8 +153,8 @@ def python_short():
         raise Skip("no Python 3.12 or later")
     at = Maps()
     try:
-        loop = 'for i in 1 2 3 4 5 6 7 8 9 10; do "$0" -c pass & done; "$0" -X perf -c pass; wait'
-        at.sonde(["sh", "-c", loop, new[0]], "--perf-map")
+        loop = 'for i in 1 2 3 4 5 6 7 8 9 10; do "$0" "$1" end & done; "$0" -X perf "$1" end; wait'
+        at.sonde(["sh", "-c", loop, new[0], at.script], "--perf-map")
         expect(len(at.own()) == 1, "maps: %s" % at.own())
     finally:
         at.close()
@@ -158,7 +168,7 @@ def python_old():
     for version, path in old.items():
         at = Maps()
         try:
-            done = at.sonde([path, ASKS], "--perf-map")
+            done = at.sonde([path, at.script], "--perf-map")
             if b"Python functions are not read" in done.stderr:
                 raise Skip("its memory may not be read")
             text = " ".join(at.report().split())
@@ -169,8 +179,8 @@ def python_old():
             at.close()
 
 
-PYTHON_SITE = "obtain_block < collate data.py (host)"
-NODE_SITE = "obtain_block < LazyCompile:*collate data.js:3 (host)"
+PYTHON_SITE = "obtain_block < collate data (host)"
+NODE_SITE = "obtain_block < LazyCompile:*collate %s/data (host)"
 
 CASES = {
     "asked": made("python", ["--perf-map"], site=PYTHON_SITE, silent="--perf-map"),

@@ -1,4 +1,4 @@
-"""Asks for memory of the puppet driver, in functions that have names."""
+"""Asks for memory of the puppet driver, in functions that have names; "end": ends at once."""
 import ctypes
 import os
 import sys
@@ -35,4 +35,7 @@ def main():
         os.kill(os.getpid(), 9)
 
 
-main()
+if sys.argv[1:] == ["end"]:
+    child_work()
+else:
+    main()
