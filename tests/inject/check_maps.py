@@ -184,6 +184,9 @@ NODE_SITE = "obtain_block < LazyCompile:*collate %s/data (host)"
 
 CASES = {
     "asked": made("python", ["--perf-map"], site=PYTHON_SITE, silent="--perf-map"),
+    # Below more functions than are told.
+    "deep": made("python", ["--perf-map"], HOST_MADE_LEVELS="20",
+                 site="obtain_block < " + 7 * "obtain_deep < " + "... < collate data (host)"),
     "not_asked": made("python", [], site="obtain_block (host)"),
     "killed": made("python", ["--perf-map"], status=137, HOST_MADE_END="kill"),
     "none_came": made("", ["--perf-map"], argv=host("memory"), says="--perf-map: no process wrote a perf map"),

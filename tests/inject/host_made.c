@@ -32,6 +32,23 @@ static __attribute__((noinline)) void obtain_block(void)
 	__asm__ volatile("" ::: "memory"); /* not by a jump */
 }
 
+static __attribute__((noinline)) void obtain_deep(unsigned int levels)
+{
+	if (levels)
+		obtain_deep(levels - 1);
+	else
+		obtain_block();
+	__asm__ volatile("" ::: "memory");
+}
+
+static void obtain_below(void)
+{
+	const char *levels = getenv("HOST_MADE_LEVELS");
+
+	obtain_deep(levels ? (unsigned int)strtoul(levels, NULL, 10) : 0);
+	__asm__ volatile("" ::: "memory");
+}
+
 /* As CPython opens it. */
 static void write_map(const char *code, const char *call, const char *spin)
 {
@@ -71,8 +88,8 @@ static long long now_ms(void)
 }
 
 /* HOST_MADE: "python" writes a map where Python would, "node" always. HOST_MADE_MS: so long it
- * is in what it made. HOST_MADE_END: "kill". HOST_MADE_FOLDER: of
- * the file that its functions are in. */
+ * is in what it made. HOST_MADE_LEVELS: calls between that and the one that obtains memory.
+ * HOST_MADE_END: "kill". HOST_MADE_FOLDER: of the file that its functions are in. */
 int host_made(void)
 {
 	const char *how = getenv("HOST_MADE"), *ms = getenv("HOST_MADE_MS");
@@ -98,7 +115,7 @@ int host_made(void)
 	memcpy(&call, &code, sizeof(call));
 	memcpy(&spin, &(char *){ code + SPIN_AT }, sizeof(spin));
 	gpu_begin();
-	call(obtain_block);
+	call(getenv("HOST_MADE_LEVELS") ? obtain_below : obtain_block);
 	until = now_ms() + (ms ? strtol(ms, NULL, 10) : 0);
 	while (now_ms() < until)
 		spin(1000000);

@@ -439,6 +439,37 @@ Test(idle, the_python_function_in_most_looks_is_told)
 	trace_done(&trace);
 }
 
+/* A perf map has it without a line. */
+static struct trace both_ways(const char *on_core)
+{
+	struct trace trace = looked_at(0, 0);
+
+	for (int i = 0; i < 10; i++) {
+		trace_range(&trace, 1, RANGE_PYTHON_STACK,
+			    i < 5 ? "collate data.py:41" : "collate data.py:44", 2000 + 100 * i,
+			    2100 + 100 * i);
+		trace_range(&trace, 1, RANGE_CPU_STACK, on_core, 2000 + 100 * i, 2100 + 100 * i);
+	}
+	(void)trace_analyze(&trace);
+	return trace;
+}
+
+Test(idle, a_function_that_both_its_stack_and_a_perf_map_name_is_known_as_one)
+{
+	static const char *const others[] = { "collate other.py", "collate data.pyx", "collate",
+					      "copy" };
+	struct trace trace = both_ways("collate data.py");
+
+	cr_assert(trace.facts->devices.at[0].idle[IDLE_HOST_LATE].cpu_is_python);
+	trace_done(&trace);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		trace = both_ways(others[i]);
+		cr_assert_not(trace.facts->devices.at[0].idle[IDLE_HOST_LATE].cpu_is_python, "%s",
+			      others[i]);
+		trace_done(&trace);
+	}
+}
+
 Test(idle, the_range_round_what_the_thread_does_goes_with_it)
 {
 	struct trace trace = trace_new();

@@ -393,6 +393,27 @@ static struct made *seen_at(void)
 	return made;
 }
 
+Test(present, a_function_that_is_known_in_two_ways_is_shown_once)
+{
+	struct present_style style = { .columns = 100, .utf8 = true };
+
+	for (int same = 0; same < 2; same++) {
+		struct made *made = seen_at();
+		struct idle_fact *idle = made->facts.devices.at[0].idle;
+		struct buf out;
+
+		for (int cause = 0; cause < IDLE_COUNT; cause++) {
+			idle[cause].python = made_string(made, "collate data.py:41");
+			idle[cause].cpu = made_string(made, "collate data.py");
+			idle[cause].cpu_is_python = same;
+		}
+		out = text_of(made, style);
+		cr_assert(strstr(out.at, "in Python: collate data.py:41"));
+		cr_assert_eq(strstr(out.at, "on a core: ") == NULL, same);
+		buf_done(&out);
+	}
+}
+
 Test(present, a_finding_on_programs_alone_is_the_verdict)
 {
 	struct made *made = made_new("smi_pmon", "pmon.txt");
