@@ -57,10 +57,13 @@ int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	return sink_mark(p->sink, &mark, p->err);
 }
 
-/* Of a device as the process counts: it has no stream of the program. */
+/* Of a device as the process counts: it has no stream of the program. The driver has numbers
+ * of its own for processors; where one that nobody knows comes and there is one device, it
+ * is that. */
 static uint32_t unified_lane(struct spooled *p, uint32_t device)
 {
-	uint32_t lane = spooled_stream(p, device, 0, 0);
+	bool strange = !map_find(&p->rows, device) && p->rows.count == 1 && map_find(&p->rows, 0);
+	uint32_t lane = spooled_stream(p, strange ? 0 : device, 0, 0);
 
 	p->sink->session->lanes.at[lane].name =
 		intern_text(p->sink->session->strings, "unified memory");

@@ -60,6 +60,8 @@ if [[ ! $dry ]]; then
 	claim "$(one "select count(*) from alloc where bytes >= 1 << 20 and (name is null or name not like '%m%')") == 0" "each with where"
 	claim "$(one "select count(*) from range where name = 'weit über 等待'") == 1" "a name of wide characters"
 	claim "$(one "select count(*) from sync where name = 'Stream Sync'") >= 5" "waits for streams"
+	(($(nvidia-smi -L | wc -l) < 2)) ||
+		claim "$(one "select count(distinct device) from sync where name = 'Stream Sync'") == 2" "waits on both cards"
 	claim "$(one "select count(*) from mark where name like 'memory pool%'") >= 3" "a pool made, trimmed and destroyed"
 	claim "$(one "select coalesce(sum(dropped), 0) + coalesce(sum(malformed), 0) from loss") == 0" "nothing lost, nothing malformed"
 fi

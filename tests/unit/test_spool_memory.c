@@ -110,6 +110,40 @@ Test(spool_memory, what_is_no_fault_of_the_gpu_is_one_of_its_kind_and_of_no_devi
 	}
 }
 
+/* A page moves to device 1 of so many; the number of the one that it is told of. CUPTI's header
+ * says CUDA's number; the driver counts processors, the CPU among them. */
+static int64_t moved_to(uint32_t devices)
+{
+	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE, .sms = 132 };
+	struct cupti_unified unified = { .kind = CUPTI_KIND_UNIFIED_MEMORY,
+					 .counter = CUPTI_UNIFIED_HTOD,
+					 .value = 4096,
+					 .start = 10,
+					 .end = 30,
+					 .to = 1 };
+	const struct session *session = bench.record->sink.session;
+
+	for (; device.id < devices; device.id++) {
+		device.uuid[0] = (uint8_t)device.id;
+		PUT(0, device, 184);
+	}
+	PUT(0, unified, 104);
+	take();
+	cr_assert_eq(bench.record->ops.count, 1);
+	cr_assert_eq(session->devices.count, devices);
+	return session->devices.at[session->lanes.at[bench.record->ops.at[0].lane].device].ordinal;
+}
+
+Test(spool_memory, the_only_device_is_the_one_whose_pages_move)
+{
+	cr_assert_eq(moved_to(1), 0);
+}
+
+Test(spool_memory, of_two_devices_it_is_the_one_that_cupti_says)
+{
+	cr_assert_eq(moved_to(2), 1);
+}
+
 /* The driver takes these times: where they are the epoch's, whatever the other records have. */
 Test(spool_memory, times_of_unified_memory_can_be_of_the_epoch)
 {
