@@ -230,7 +230,8 @@ static int look_around(struct run *run, struct err *err)
 static int record(struct run *run, struct err *err)
 {
 	enum { TICK_MS = 20 };
-	static const int64_t FLUSH_NS = 500000000;
+	/* A process that uses CUDA has done so by then, mostly. */
+	static const int64_t FLUSH_NS = 500000000, STAYS_NS = 2000000000;
 	struct launch_news news;
 	/* From the first moment there is a profile to read, whatever kills us. */
 	int ret = store_flush(run->store, err);
@@ -248,6 +249,7 @@ static int record(struct run *run, struct err *err)
 		if (ret >= 0)
 			ret = look_around(run, err);
 		if (ret >= 0 && clock_steady_ns() - flushed_ns > FLUSH_NS) {
+			below_tell(run->below, store_session(run->store), STAYS_NS);
 			ret = store_flush(run->store, err);
 			flushed_ns = clock_steady_ns();
 		}
@@ -292,7 +294,7 @@ static void describe(struct run *run)
 	session_env(session, SESSION_NONE, SESSION_NONE, STR("pc_sampling"),
 		    str_of(samples_pcs(run->args) ? "on" : "off"));
 	buf_done(&command);
-	below_tell(run->below, session);
+	below_tell(run->below, session, 0);
 	describe_cost(run, session);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -37,6 +38,7 @@ struct below_process {
 	unsigned int looks;
 	bool is_without; /* the variable */
 	uint64_t start_ticks;
+	int64_t first_ns, last_ns; /* when it was seen */
 	char name[NAME_BYTES];
 	char *command; /* OWN; with blanks between its words */
 };
@@ -49,6 +51,7 @@ struct below {
 	size_t calm; /* looks since it changed */
 	size_t turn, next, rest;
 	bool found;
+	uint32_t source; /* of rows that are told; SESSION_NONE until there are */
 	VEC(struct below_process) processes, ended;
 };
 
@@ -59,7 +62,8 @@ static void add(struct below *below, pid_t pid)
 			return;
 	}
 	if (below->processes.count < PROCESSES_MAX)
-		*VEC_ADD(&below->processes) = (struct below_process){ .pid = pid };
+		*VEC_ADD(&below->processes) =
+			(struct below_process){ .pid = pid, .first_ns = clock_steady_ns() };
 }
 
 struct below *below_new(const char *root, pid_t pid, const char *tool, const char *variable)
@@ -70,6 +74,7 @@ struct below *below_new(const char *root, pid_t pid, const char *tool, const cha
 	below->tool = tool;
 	below->variable = variable;
 	below->load = -1;
+	below->source = SESSION_NONE;
 	snprintf(path, sizeof(path), "%s/proc", root);
 	below->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (below->proc >= 0)
@@ -225,6 +230,7 @@ void below_look(struct below *below)
 		return;
 	}
 	process->looks += process->looks < YOUNG_LOOKS;
+	process->last_ns = clock_steady_ns();
 	name[strcspn(name, "\n")] = 0;
 	name[NAME_BYTES - 1] = 0;
 	take_name(below, process, name);
@@ -250,42 +256,60 @@ static uint32_t full_name(struct session *session, const struct below_process *p
 	return intern_text(session->strings, text);
 }
 
-static bool is_recorded(const struct session *session, const struct below_process *process)
+/* Its row in the session, of whatever source; NULL: it has none. */
+static struct process *row_of(const struct session *session, const struct below_process *process)
 {
 	for (size_t i = 0; i < session->processes.count; i++) {
-		const struct process *row = &session->processes.at[i];
+		struct process *row = &session->processes.at[i];
 
 		if (row->pid == process->pid && row->start_ticks == process->start_ticks)
-			return true;
+			return row;
 	}
-	return false;
+	return NULL;
 }
 
-/* *source: SESSION_NONE until there is one. */
-static void tell(struct session *session, const struct below_process *process, uint32_t *source)
+static struct process *row_for(struct below *below, struct session *session,
+			       const struct below_process *process)
+{
+	struct process *row = row_of(session, process);
+	struct source *source;
+	uint32_t added;
+
+	if (row)
+		return row->source == below->source ? row : NULL;
+	if (below->source == SESSION_NONE) {
+		below->source = session_source(session, READER_PROC, "other processes");
+		source = &session->sources.at[below->source];
+		source->has_utc = true;
+		source->utc_offset_ns = clock_ns(CLOCK_REALTIME) - clock_steady_ns();
+		source->mapping_error_ns = 1000;
+	}
+	added = session_process(session, below->source, process->pid); /* which may move rows */
+	row = &session->processes.at[added];
+	row->start_ticks = process->start_ticks;
+	return row;
+}
+
+static void tell(struct below *below, struct session *session, const struct below_process *process,
+		 int64_t least_ns)
 {
 	char command[COMMAND_BYTES];
 	struct process *row;
-	uint32_t id;
 
-	if (process->looks < YOUNG_LOOKS || is_recorded(session, process))
+	if (process->looks < YOUNG_LOOKS || process->last_ns - process->first_ns < least_ns)
 		return;
-	if (*source == SESSION_NONE)
-		*source = session_source(session, READER_PROC, "other processes");
-	id = session_process(session, *source, process->pid); /* may move them all */
-	row = &session->processes.at[id];
+	row = row_for(below, session, process);
+	if (!row)
+		return;
 	proc_text(command, sizeof(command), str_of(process->command));
 	row->name = full_name(session, process);
 	row->command = intern_text(session->strings, command);
-	row->start_ticks = process->start_ticks;
 }
 
-void below_tell(const struct below *below, struct session *session)
+void below_tell(struct below *below, struct session *session, int64_t least_ns)
 {
-	uint32_t source = SESSION_NONE;
-
 	for (size_t i = 0; below && i < below->ended.count; i++)
-		tell(session, &below->ended.at[i], &source);
+		tell(below, session, &below->ended.at[i], least_ns);
 	for (size_t i = 0; below && i < below->processes.count; i++)
-		tell(session, &below->processes.at[i], &source);
+		tell(below, session, &below->processes.at[i], least_ns);
 }

@@ -30,6 +30,7 @@ DEFINE_OWNED(below, below_free);
 void below_look(struct below *below);
 /* It was there. */
 bool below_found(const struct below *below);
-/* Rows of the session, in a source of READER_PROC, for those that lived long enough to be called
- * what they are, at most 512, and that have none: nothing was recorded of them. */
-void below_tell(const struct below *below, struct session *session);
+/* Rows of the session, in a source of READER_PROC, for those that were there for `least_ns` and
+ * long enough to be called what they are, at most 512, and that have none: nothing is
+ * recorded of them so far. Their names follow them. */
+void below_tell(struct below *below, struct session *session, int64_t least_ns);

@@ -25,6 +25,9 @@ static const int64_t LOOK_NS = 1000000;
 static const int64_t REST = 200;
 /* Three descriptors each; more threads than that launch in no program. */
 enum { THREADS_MAX = 64, TEXT_BYTES = 512, PYTHON_TRIES = 4 };
+/* Processes that make no calls, as workers of a data loader: so many, and looked at so much more
+ * seldom that they don't take the looks from those that do. */
+enum { APART_MAX = 16, APART_ROUNDS = 8 };
 
 struct watched {
 	uint32_t lane;
@@ -33,6 +36,7 @@ struct watched {
 	int64_t seen_ns;
 	uint64_t ran_ns, queued_ns;
 	bool was_running;
+	bool apart;                   /* of a process that makes no calls: looks only */
 	struct perf_watch *perf;      /* NULL: by looks */
 	struct python_thread *python; /* NULL: none, or not asked for */
 };
@@ -59,6 +63,7 @@ struct threads {
 	VEC(struct shared) shared;
 	size_t lanes_seen, processes_seen;
 	int64_t left_out; /* threads beyond THREADS_MAX */
+	unsigned int rounds, apart;
 	VEC(struct watched) watched;
 };
 
@@ -247,6 +252,13 @@ static void watch_python(struct threads *threads, struct watched *watched)
 			python_thread_new(shared->python, facts->tid, watched->lane, threads->sink);
 }
 
+static bool is_apart(const struct session *session, uint32_t process)
+{
+	uint32_t source = session->processes.at[process].source;
+
+	return !strcmp(session_text(session, session->sources.at[source].reader), READER_PROC);
+}
+
 /* Switches and samples of the thread, where the kernel lets us. */
 static void watch_closely(struct threads *threads, struct watched *watched, int64_t now_ns)
 {
@@ -291,6 +303,9 @@ static bool watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 	process = &session->processes.at[facts->process];
 	if (!is_same(threads, process))
 		return true;
+	watched.apart = is_apart(session, facts->process);
+	if (watched.apart && threads->apart >= APART_MAX)
+		return true;
 	if (threads->watched.count >= THREADS_MAX)
 		return false;
 	watched.stat = open_at(threads, process->pid, facts->tid, "stat");
@@ -304,8 +319,11 @@ static bool watch(struct threads *threads, uint32_t lane, int64_t now_ns)
 	}
 	if (!session->lanes.at[lane].name)
 		session->lanes.at[lane].name = session_string(session, name.at, name.len);
-	watch_closely(threads, &watched, now_ns);
-	watch_python(threads, &watched);
+	threads->apart += watched.apart;
+	if (!watched.apart) {
+		watch_closely(threads, &watched, now_ns);
+		watch_python(threads, &watched);
+	}
 	*VEC_ADD(&threads->watched) = watched;
 	return true;
 }
@@ -328,7 +346,7 @@ static void watch_new(struct threads *threads, int64_t now_ns)
 			session_text(session, session->sources.at[process->source].reader);
 
 		/* Processes that only use a card have no threads of ours. */
-		if (!strcmp(reader, "cuda"))
+		if (!strcmp(reader, "cuda") || !strcmp(reader, READER_PROC))
 			(void)watch(threads, session_lane(session, &first), now_ns);
 	}
 	for (; threads->lanes_seen < session->lanes.count; threads->lanes_seen++)
@@ -483,6 +501,7 @@ static int for_all(struct threads *threads,
 			i++;
 			continue;
 		}
+		threads->apart -= watched->apart;
 		unwatch(watched);
 		*watched = threads->watched.at[--threads->watched.count];
 	}
@@ -492,6 +511,8 @@ static int for_all(struct threads *threads,
 /* 0: it has ended. */
 static int look(struct threads *threads, struct watched *watched, int64_t now_ns, struct err *err)
 {
+	if (watched->apart && threads->rounds % APART_ROUNDS)
+		return 1;
 	if (watched->python && python_thread_look(watched->python, now_ns, err) < 0)
 		return err->code;
 	if (put(threads, watched, now_ns, err) < 0)
@@ -522,6 +543,7 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 	/* What is new is opened once: that is not what rests are for. */
 	watch_new(threads, now_ns);
 	threads->looked_ns = now_ns;
+	threads->rounds++;
 	began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (for_all(threads, look, now_ns, err) < 0)
 		return err->code;

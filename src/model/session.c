@@ -167,6 +167,25 @@ uint32_t session_process(struct session *session, uint32_t source, int64_t pid)
 	return (uint32_t)session->processes.count - 1;
 }
 
+/* One that came to use CUDA later has a row of that, too. */
+bool session_process_is_bare(const struct session *session, uint32_t process)
+{
+	const struct process *row = &session->processes.at[process];
+
+	if (strcmp(session_text(session, session->sources.at[row->source].reader), READER_PROC) !=
+	    0)
+		return false;
+	for (size_t i = 0; i < session->processes.count; i++) {
+		const struct process *other = &session->processes.at[i];
+
+		if (other->pid == row->pid &&
+		    !strcmp(session_text(session, session->sources.at[other->source].reader),
+			    "cuda"))
+			return false;
+	}
+	return true;
+}
+
 static bool same_lane(const struct lane *a, const struct lane *b)
 {
 	return a->kind == b->kind && a->source == b->source && a->device == b->device &&

@@ -199,6 +199,9 @@ uint32_t session_lane(struct session *session, const struct lane *lane);
 /* Identity: name, grid, block, cluster, shared_bytes. */
 uint32_t session_key(struct session *session, const struct kernel_key *key);
 
+/* Of a run: it is a process of which nothing is known but what it is called. */
+bool session_process_is_bare(const struct session *session, uint32_t process);
+
 void session_env(struct session *session, uint32_t source, uint32_t device, struct str key,
 		 struct str value);
 void session_loss(struct session *session, uint32_t source, enum loss loss, int64_t count);

@@ -68,7 +68,7 @@ static void put_others(const struct session *session, uint32_t source, struct js
 	for (size_t i = 0; i < session->processes.count; i++) {
 		const struct process *process = &session->processes.at[i];
 
-		if (process->source != source)
+		if (process->source != source || !session_process_is_bare(session, (uint32_t)i))
 			continue;
 		json_object(json, NULL);
 		json_i64(json, "pid", process->pid);

@@ -88,7 +88,8 @@ static size_t namesakes(const struct session *session, uint32_t source, size_t r
 	for (size_t i = 0; i < session->processes.count; i++) {
 		const struct process *process = &session->processes.at[i];
 
-		if (process->source != source || process->name != session->processes.at[row].name)
+		if (process->source != source || process->name != session->processes.at[row].name ||
+		    !session_process_is_bare(session, (uint32_t)i))
 			continue;
 		if (i < row)
 			return 0;
@@ -107,7 +108,9 @@ static const char *names_in(struct page *page, const struct facts *facts, uint32
 
 	for (size_t i = 0; i < session->processes.count; i++) {
 		const struct process *process = &session->processes.at[i];
-		size_t count = process->source == source ? namesakes(session, source, i) : 0;
+		bool is_bare =
+			process->source == source && session_process_is_bare(session, (uint32_t)i);
+		size_t count = is_bare ? namesakes(session, source, i) : 0;
 		const char *name = text_string(page, facts, process->name);
 
 		if (count && told < NAMES)

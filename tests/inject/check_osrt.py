@@ -328,9 +328,11 @@ def workers():
             others = [row for source in report["profile"]["sources"] for row in source.get("processes", [])]
             names = [row["name"].split(": ")[-1] for row in others]
             found = {name: names.count(name) for name in names}
-            if found == wanted:
+            states = at.number("select count(distinct l.id) from state r join lane l on l.id=r.lane join process p "
+                               "on p.id=l.process join string s on s.id=p.name where s.text like '%pt_data_worker'")
+            if found == wanted and states == 3:
                 break
-        expect(found == wanted, "%s" % others)
+        expect(found == wanted and states == 3, "%s, states of %d" % (others, states))
         expect(all("workers.py" in row["command"] for row in others), "%s" % others)
         text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
         expect("3 x " in text and "pt_data_worker, without CUDA or NVTX" in " ".join(text.split()), text)

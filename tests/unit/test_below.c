@@ -229,7 +229,10 @@ Test(below, processes_of_which_nothing_is_recorded_are_told_by_the_last_name)
 	called(12, "pt_data_worker", WORDS("/usr/bin/python\0train.py"), 501);
 	for (int i = 0; i < 1000; i++)
 		below_look(below);
-	below_tell(below, session);
+	below_tell(below, session, INT64_MAX);
+	cr_assert_eq(session->processes.count, 1);
+	below_tell(below, session, 0);
+	below_tell(below, session, 0);
 	rows = session->processes.at;
 	cr_assert_eq(session->processes.count, 4);
 	cr_assert_str_eq(session_text(session, session->sources.at[rows[1].source].reader), "proc");
@@ -246,5 +249,20 @@ Test(below, processes_of_which_nothing_is_recorded_are_told_by_the_last_name)
 			cr_assert_str_eq(session_text(session, rows[i].command),
 					 "/usr/bin/python train.py");
 	}
+	session_free(session);
+}
+
+Test(below, a_session_without_processes_gets_them)
+{
+	struct session *session = session_new();
+
+	process(COMMAND, "sh", "11 ", "");
+	called(COMMAND, "sh", WORDS("sh\0script"), 499);
+	process(11, "sleep", "", "");
+	called(11, "sleep", WORDS("sleep\0009"), 500);
+	for (int i = 0; i < 60; i++)
+		below_look(below);
+	below_tell(below, session, 0);
+	cr_assert_eq(session->processes.count, 2);
 	session_free(session);
 }
