@@ -369,7 +369,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	int ret = take_process(spool, p, sink, true, err);
 
 	if (ret >= 0)
-		ret = spooled_open_waits(p, clock_steady_ns());
+		ret = spooled_open_waits(p, clock_steady_ns(), false);
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
@@ -518,7 +518,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 	if (ret >= 0)
 		ret = spooled_early_waits(p, true);
 	if (ret >= 0)
-		ret = spooled_open_waits(p, clock_steady_ns());
+		ret = spooled_open_waits(p, clock_steady_ns(), true);
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	spooled_complain(&spool->complaints, p,

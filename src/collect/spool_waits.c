@@ -62,16 +62,14 @@ static bool read_wait(const struct segment_wait *at, int64_t now_ns, struct open
 	       atomic_load(&at->since_ns) == since_ns;
 }
 
-/* A thread that was cancelled in the midst of a call is in it no more. Where the process
- * counts its threads otherwise than we do, nobody can tell. */
+/* A thread that was cancelled in the midst of a call is in it no more. Only of a process that
+ * goes on: one that ends loses its threads before it is gone. Where it counts its threads
+ * otherwise than we do, nobody can tell. */
 static bool is_gone(const struct spooled *p, uint32_t thread)
 {
 	char path[64];
 
 	if (p->pid != p->outer_pid)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/task", p->pid);
-	if (access(path, F_OK) < 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u", p->pid, thread);
 	return access(path, F_OK) < 0;
@@ -82,21 +80,13 @@ void spooled_watch_waits(struct spooled *p)
 	int64_t now_ns = clock_steady_ns();
 
 	for (uint32_t i = 0; i < SEGMENT_WAITS; i++) {
-		struct segment_wait *at = &p->segment->waits[i];
+		const struct segment_wait *at = &p->segment->waits[i];
 		struct open_wait wait;
-		uint32_t thread;
 
-		if (!atomic_load_explicit(&at->since_ns, memory_order_relaxed) ||
-		    !read_wait(at, now_ns, &wait) || now_ns - wait.since_ns < LONG_NS ||
-		    !spooled_is_open(p, wait.since_ns))
-			continue;
-		thread = wait.thread;
-		if (is_gone(p, thread) && atomic_load(&at->since_ns) == (uint64_t)wait.since_ns) {
-			atomic_store(&at->since_ns, 0);
-			(void)atomic_compare_exchange_strong(&at->thread, &thread, 0);
-			continue;
-		}
-		(void)spooled_thread(p, wait.thread); /* which collect/threads.h looks at */
+		if (atomic_load_explicit(&at->since_ns, memory_order_relaxed) &&
+		    read_wait(at, now_ns, &wait) && now_ns - wait.since_ns >= LONG_NS &&
+		    spooled_is_open(p, wait.since_ns))
+			(void)spooled_thread(p, wait.thread); /* collect/threads.h looks at it */
 	}
 }
 
@@ -165,7 +155,7 @@ static int put_call(struct spooled *p, const struct open_wait *wait, int64_t end
 	return sink_call(p->sink, &call, p->err);
 }
 
-int spooled_open_waits(struct spooled *p, int64_t end_ns)
+int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
 {
 	uint64_t dropped = atomic_load(&p->segment->counts.waits_dropped);
 	int ret = 0;
@@ -175,7 +165,7 @@ int spooled_open_waits(struct spooled *p, int64_t end_ns)
 
 		if (!read_wait(&p->segment->waits[i], end_ns, &wait) ||
 		    !spooled_is_open(p, wait.since_ns) || wait.since_ns < p->window->from_ns ||
-		    wait.since_ns >= p->window->to_ns || is_gone(p, wait.thread))
+		    wait.since_ns >= p->window->to_ns || (lives && is_gone(p, wait.thread)))
 			continue;
 		ret = put_call(p, &wait, end_ns);
 		if (ret >= 0)

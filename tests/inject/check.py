@@ -1093,7 +1093,6 @@ CASES = {
     "hang_killed": hangs("kill", 137),
     "hang_aborted": hangs("abort", 134),
     "hang_exit": hangs("exit", 4),
-    "hang_cancelled": hangs("cancel", 137),
     "hang_duration": hangs("kill", 137, ("-d", "1"), ms="1500"),
     "hang_reported": hangs("kill", 137, ms="2300", check=reported_hang),
     "hang_interrupted": hang_interrupted,
