@@ -16,7 +16,7 @@
 #include "collect/proc.h"
 
 static const off_t FILE_MAX = 256 << 20;
-enum { TURN_BYTES = 4 << 20, PART_BYTES = 64 << 10, TEXT_BYTES = 4096 };
+enum { TURN_BYTES = 1 << 20, PART_BYTES = 64 << 10, TEXT_BYTES = 4096 };
 /* Between two looks whether the file has grown; and whether there is one, doubled in vain. */
 static const int64_t GROWN_NS = 1000000;
 static const int64_t PAUSE_NS = 20000000, PAUSE_MAX_NS = 5000000000;

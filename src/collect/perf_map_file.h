@@ -3,7 +3,7 @@
  *
  * The file is /tmp/perf-PID.map, with the process's /tmp and the PID that it has for itself
  * where it is in a container. Taken is a regular file that the process's user, root or ours owns
- * and that was written to since the process began: numbers of processes come again. At most 4 MiB
+ * and that was written to since the process began: numbers of processes come again. At most 1 MiB
  * are read at a time and 256 MiB in all, with a rest of 20 times what it took; the process
  * feels nothing of it. Once open the file is read on when the process has gone or has removed it;
  * one that another took the place of, or that is shorter than it was, is read anew.

@@ -81,7 +81,7 @@ def made(how, options, status=0, site=None, left=0, says=None, silent=None, argv
 
 def on_a_core():
     """What a thread runs is named by the map, where perf events may be had."""
-    at = Maps(HOST_MADE="python", HOST_MADE_MS="700")
+    at = Maps(HOST_MADE="python", HOST_MADE_MS="1500")
     try:
         done = at.sonde(host("made"), "--perf-map")
         if b"threads are only looked at" in done.stderr:
