@@ -27,7 +27,6 @@ static inline struct board *made_board(struct snapshot *snapshot, uint32_t index
 		.gpu_instance = -1,
 		.compute_instance = -1,
 		.cc_major = 9,
-		.numa_node = -1,
 		.mig_mode = -1,
 		.persistence = -1,
 		.compute_mode = -1,

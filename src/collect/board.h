@@ -69,7 +69,6 @@ struct board {
 	char mig_profile[32];                   /* "1g.18gb"; "" unless a MIG instance */
 	int32_t gpu_instance, compute_instance; /* -1 unless a MIG instance */
 	int32_t cc_major, cc_minor;             /* 0 unknown */
-	int32_t numa_node;                      /* -1 unknown */
 	/* The driver's numbers; -1 unknown. */
 	int32_t mig_mode;        /* 0 off, 1 on */
 	int32_t persistence;     /* 0 off, 1 on */

@@ -96,18 +96,8 @@ static void clear_facts(struct board *board)
 {
 	*board = (struct board){ 0 };
 	board->parent = board->gpu_instance = board->compute_instance = -1;
-	board->numa_node = board->mig_mode = board->persistence = board->compute_mode = -1;
+	board->mig_mode = board->persistence = board->compute_mode = -1;
 	board->virtualization = board->ecc_mode = board->recovery_action = -1;
-}
-
-static void read_sys(const struct cards *cards, struct board *board)
-{
-	char line[32];
-	int64_t node;
-
-	if (pci_line(cards, board->pci_bus, "numa_node", line, sizeof(line)) &&
-	    str_to_i64(str_of(line), &node) && node >= 0 && node < 65536)
-		board->numa_node = (int32_t)node;
 }
 
 static void text(char *at, size_t size)
@@ -138,7 +128,6 @@ static int read_identity(struct cards *cards, struct card *card)
 	if (!NVML(nvml, nvmlDeviceGetPciInfo_v3, card->device, &pci))
 		(void)snprintf(board->pci_bus, sizeof(board->pci_bus), "%04x:%02x:%02x.0",
 			       pci.domain & 0xffffff, pci.bus & 0xff, pci.device & 0xff);
-	read_sys(cards, board);
 	return status;
 }
 
@@ -275,7 +264,6 @@ static void add_card(struct cards *cards, uint32_t index, const char *bus, struc
 	if (asleep) {
 		card->facts.state = BOARD_ASLEEP;
 		card_read_proc(cards, &card->facts);
-		read_sys(cards, &card->facts);
 		return;
 	}
 	if (!status && !card->facts.uuid[0])

@@ -23,11 +23,9 @@ static const int64_t INTERVAL_NS = 20000000;
 static const int64_t LOOK_NS = 1000000;
 /* A look is followed by this many times its cost of rest: half a percent. */
 static const int64_t REST = 200;
-/* Three descriptors each; more threads than that launch in no program. */
-enum { THREADS_MAX = 64, TEXT_BYTES = 512, PYTHON_TRIES = 4 };
-/* Processes that make no calls, as workers of a data loader: so many, and looked at so much more
- * seldom that they don't take the looks from those that do. */
-enum { APART_MAX = 16, APART_ROUNDS = 8 };
+/* Three descriptors each; more threads than that launch in no program. Of processes that make no
+ * calls (workers of a data loader) fewer, looked at so much more seldom: the others go first. */
+enum { THREADS_MAX = 64, TEXT_BYTES = 512, PYTHON_TRIES = 4, APART_MAX = 16, APART_ROUNDS = 8 };
 
 struct watched {
 	uint32_t lane;

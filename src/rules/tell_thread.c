@@ -121,6 +121,43 @@ static const char *state_text(const struct idle_fact *idle, struct findings *fin
 			    (long long)idle->thread_looks);
 }
 
+/* The name that most processes of which nothing is recorded have, in *ret_count of them. */
+static const char *most_met(const struct session *session, size_t *ret_count)
+{
+	const char *most = "";
+
+	*ret_count = 0;
+	for (uint32_t i = 0; i < session->processes.count; i++) {
+		size_t count = 0;
+
+		if (!session_process_is_bare(session, i))
+			continue;
+		for (uint32_t k = i; k < session->processes.count; k++)
+			count += session->processes.at[k].name == session->processes.at[i].name &&
+				 session_process_is_bare(session, k);
+		if (count > *ret_count) {
+			*ret_count = count;
+			most = session_text(session, session->processes.at[i].name);
+		}
+	}
+	return most;
+}
+
+/* Whom it may have waited for: workers come in several, by one name. */
+static const char *tell_workers(const struct facts *facts, enum thread_wait wait, const char *text,
+				struct findings *findings)
+{
+	const char *name;
+	size_t count;
+
+	if (wait != THREAD_LOCK && wait != THREAD_PIPE && wait != THREAD_CHILD)
+		return text;
+	name = most_met(facts->session, &count);
+	return count > 1 ? finding_text(findings, _("%s Beside it there were %zu x %s."), text,
+					count, name)
+			 : text;
+}
+
 const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 			struct findings *findings)
 {
@@ -134,6 +171,7 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 		text = finding_text(findings, _(" Its thread meanwhile: %s (in %s)."),
 				    thread_wait_text(thread_wait(facts, idle)),
 				    session_text(facts->session, idle->during.at[0].name));
+	text = tell_workers(facts, thread_wait(facts, idle), text, findings);
 	if (idle->python)
 		text = finding_text(findings, _("%s Python was in %s in %lld of %lld looks."), text,
 				    session_text(facts->session, idle->python),

@@ -552,6 +552,51 @@ Test(gpu_starved, what_the_thread_waits_for_decides_the_advice)
 	}
 }
 
+/* Two of one name at least; one that came to use CUDA is none of them. */
+static void workers(struct rule_bench *bench, int count)
+{
+	uint32_t others = session_source(bench->session, READER_PROC, "others");
+	uint32_t cuda = session_source(bench->session, "cuda", "python (pid 99)");
+
+	for (int i = 0; i <= count; i++) {
+		uint32_t row = session_process(bench->session, others, 100 - i);
+
+		bench->session->processes.at[row].name = bench_text(bench, "python: worker");
+	}
+	(void)session_process(bench->session, cuda, 100);
+}
+
+Test(gpu_starved, workers_that_a_thread_waited_for_have_a_name)
+{
+	static const struct {
+		const char *state;
+		int count;
+		bool told;
+	} cases[] = {
+		{ "waiting: poll", 8, true },
+		{ "waiting: futex", 2, true },
+		{ "waiting: futex", 1, false },
+		{ "running", 8, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct rule_bench bench = { 0 };
+		struct idle_fact *idle = uploads(&bench, 500, 4)->idle;
+		char text[64];
+
+		idle->thread_state = cases[i].state;
+		idle->thread_looks = 10;
+		idle->thread_state_looks = 9;
+		workers(&bench, cases[i].count);
+		cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+		snprintf(text, sizeof(text), "Beside it there were %d x python: worker.",
+			 cases[i].count);
+		cr_assert_eq(strstr(first(&bench)->claim, text) != NULL, cases[i].told, "%s",
+			     first(&bench)->claim);
+		bench_done(&bench);
+	}
+}
+
 Test(gpu_starved, work_that_finds_no_core_is_not_to_be_moved)
 {
 	static const struct {
