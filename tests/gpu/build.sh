@@ -22,6 +22,7 @@ compile() { # NAME
 	# What it leaves is looked for by function: nothing is inlined that is not so at -O2.
 	owed) nvcc -O2 -std=c++17 -arch=native -o "$to" "$here/owed.cu" ;;
 	raw) nvcc -O2 -std=c++17 -arch=native -o "$to" "$here/raw.cu" -lcuda ;;
+	waits) nvcc -O2 -std=c++17 -arch=native -o "$to" "$here/waits.cu" ;;
 	pc_switch) nvcc -O2 -std=c++17 -arch=native "${cupti[@]}" -o "$to" "$here/$1.cu" -lcupti -lcuda ;;
 	bare.so | raw.so)
 		gcc -O2 -fPIC -shared "${cupti[@]}" -o "$to" "$here/${1%.so}_cupti.c" -lcupti \

@@ -120,7 +120,7 @@ if [[ $dry ]]; then
 	export DRY=$dry
 else
 	# Once, while nothing is measured.
-	"$here/build.sh" "$BUILT" launch cases pipeline unified owed raw bare.so raw.so pc_switch >>"$log" 2>&1 ||
+	"$here/build.sh" "$BUILT" launch cases pipeline unified owed waits raw bare.so raw.so pc_switch >>"$log" 2>&1 ||
 		echo "FAILED  something does not compile: all.log" | tee -a "$rows"
 	echo "compiled at $SECONDS s" | tee -a "$rows"
 	part truth 60 260 bash -c 'exec "$0" "$BOUND"' "$here/run_truth.sh"
@@ -128,6 +128,7 @@ else
 fi
 part raw 10 90 "$here/run_raw.sh"
 part unified 20 90 "$here/run_unified.sh"
+part waits 40 120 "$here/run_waits.sh"
 part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"
 part owed 40 300 bash -c 'exec "$0" "$((BOUND < 240 ? BOUND : 240))"' "$here/run_owed.sh"
 [[ $dry ]] || part train 90 460 "$here/run_cost.sh" 5 train
