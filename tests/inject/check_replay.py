@@ -133,8 +133,12 @@ def sampled_again():
         again = session.play("--pc-sampling", "on")
         for each in (done, again):
             expect(b"the memory for PC samples was full" in each.stderr, "said: %r" % each.stderr)
-        differ(recorded, session.facts())
-        expect(sum(row["n"] for row in recorded["samples"]) > 2000, "samples after the first time")
+        played = session.facts()
+        # A busy machine asks for samples less often, and not for the last ones any more.
+        differ(recorded, played, but=("samples",))
+        before, after = [sum(row["n"] for row in facts["samples"]) for facts in (recorded, played)]
+        expect(before > 2000, "%d samples: none after the first time" % before)
+        expect(0 < after <= before, "%d samples became %d" % (before, after))
 
 
 def varied():
