@@ -78,8 +78,8 @@ static void tell(const struct perf_request_counts *counts, const struct threads 
 	if (counts->unsure || counts->overrun)
 		session_note(
 			session, SESSION_NONE,
-			"--perf-map: %lld%s perf maps of Python stayed in /tmp: their processes "
-			"ended before it could be seen that they are of this run",
+			"--perf-map: perf maps of Python that stayed in /tmp: %lld%s; their "
+			"processes ended before it could be seen whether they are of this run",
 			(long long)counts->unsure, counts->overrun ? " or more" : "");
 }
 

@@ -173,7 +173,8 @@ def python_old():
                 raise Skip("its memory may not be read")
             text = " ".join(at.report().split())
             expect(re.search(r"--perf-map: Python 3\.11 of process \d+ writes no perf map", text), text)
-            expect(len(re.findall("--perf-map", text)) == 1, "said twice: " + text)
+            # Maps of other programs that come and go meanwhile are told, too.
+            expect(len(re.findall("writes no perf map", text)) == 1, "said twice: " + text)
             expect(not at.own(), "maps: %s" % at.own())
         finally:
             at.close()
