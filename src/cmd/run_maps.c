@@ -76,11 +76,10 @@ static void tell(const struct perf_request_counts *counts, const struct threads 
 			     "--perf-map: no process wrote a perf map: none was Python 3.12 or "
 			     "later that heeds its environment");
 	if (counts->unsure || counts->overrun)
-		session_note(
-			session, SESSION_NONE,
-			"--perf-map: perf maps of Python that stayed in /tmp: %lld%s; their "
-			"processes ended before it could be seen whether they are of this run",
-			(long long)counts->unsure, counts->overrun ? " or more" : "");
+		session_note(session, SESSION_NONE,
+			     "--perf-map: perf maps of Python that stayed in /tmp: %lld%s; their "
+			     "processes ended before it could be seen whether they are of this run",
+			     (long long)counts->unsure, counts->overrun ? " or more" : "");
 }
 
 void run_maps_close(struct run_maps *maps, const struct threads *threads, struct session *session)
