@@ -373,7 +373,8 @@ static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	facts.cc_major = device.cc_major;
 	facts.cc_minor = device.cc_minor;
 	facts.warps_per_sm = device.warps_per_sm;
-	facts.threads_per_sm = (int64_t)device.warps_per_sm * device.warp_threads;
+	if (device.warps_per_sm <= UINT16_MAX && device.warp_threads <= UINT16_MAX)
+		facts.threads_per_sm = (int64_t)device.warps_per_sm * device.warp_threads;
 	facts.regs_per_sm = device.registers_per_sm;
 	facts.shared_per_sm = device.shared_per_sm;
 	/* By UUID it can be a row that the driver's samples made. */
