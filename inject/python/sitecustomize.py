@@ -121,11 +121,16 @@ def _arm(torch):
 
 
 def _tell():
-    """Into sonde's own memory, and nothing else: the name can be another's by now."""
+    """Into sonde's own memory, and nothing else: the name can be another's by now, as that of
+    a pipe, which waits for who reads it."""
+    ours = "/memfd:sonde-perf-maps"
     try:
-        to = os.open(os.environ["SONDE_PERF_MAP"], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        name = os.environ["SONDE_PERF_MAP"]
+        if not os.readlink(name).startswith(ours):
+            return
+        to = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            if os.readlink("/proc/self/fd/%d" % to).startswith("/memfd:sonde-perf-maps"):
+            if os.readlink("/proc/self/fd/%d" % to).startswith(ours):
                 os.write(to, b"%d\n" % os.getpid())
         finally:
             os.close(to)

@@ -88,7 +88,7 @@ static void add(struct waits *waits, const struct wait_fact *fact, int64_t raw_n
 		return;
 	}
 	if (facts->waits.count == WAITS_MOST) {
-		facts->waits_left_out++;
+		facts->waits_left_out += fact->end == WAIT_OPEN;
 		return;
 	}
 	*VEC_ADD(&facts->waits) = *fact;
@@ -226,6 +226,20 @@ static void add_pending(const struct tl_segment *segment, int64_t start_ns, stru
 	fact->pending_count++;
 }
 
+/* It is the wait itself, or one of another thread that hangs as well: neither returned. */
+static bool is_no_other(const struct facts *facts, const struct wait_fact *fact, uint32_t lane,
+			int64_t start_ns)
+{
+	for (size_t i = 0; i < facts->waits.count; i++) {
+		const struct wait_fact *known = &facts->waits.at[i];
+
+		if ((known == fact || known->end == WAIT_OPEN) && known->lane == lane &&
+		    known->since_ns == start_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Launches behind `after_ns`, and the longest of the other waits. The driver's call inside
  * the runtime's is the same launch. */
 static void look_at_calls(const struct waits *waits, const struct tl_segment *segment,
@@ -238,9 +252,8 @@ static void look_at_calls(const struct waits *waits, const struct tl_segment *se
 		int64_t start_ns = call_start(calls, i);
 
 		if (call_waits(calls, i)) {
-			bool is_it = segment->lane == fact->lane && start_ns == fact->since_ns;
-
-			if (!is_it && call_ns(calls, i) > fact->longest_ns)
+			if (call_ns(calls, i) > fact->longest_ns &&
+			    !is_no_other(waits->facts, fact, segment->lane, start_ns))
 				fact->longest_ns = call_ns(calls, i);
 			continue;
 		}

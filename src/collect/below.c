@@ -189,7 +189,7 @@ static void take_name(const struct below *below, struct below_process *process, 
 	const char *rest;
 	ssize_t len;
 
-	if (!strcmp(process->name, name))
+	if (process->command && !strcmp(process->name, name)) /* some call themselves "" */
 		return;
 	snprintf(process->name, sizeof(process->name), "%s", name);
 	len = read_file(below, process->pid, "cmdline", text, sizeof(text));

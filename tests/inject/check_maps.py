@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from check import HOSTS, SONDE, Place, Skip, expect, host, main
+from check import HOSTS, LIMIT_S, SONDE, Place, Skip, expect, host, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASKS = os.path.join(HERE, "python", "asks.py")
@@ -163,6 +163,29 @@ def python_short():
         at.close()
 
 
+def python_late():
+    """sonde has gone, and its name for the memory is that of a pipe that nobody reads."""
+    new = [path for version, path in pythons().items() if version >= (3, 12)]
+    if not new:
+        raise Skip("no Python 3.12 or later")
+    at = Maps()
+    ends = os.pipe()
+    try:
+        pipe = os.path.join(at.here, "pipe")
+        os.mkfifo(pipe)
+        for name in (pipe, "/proc/%d/fd/%d" % (os.getpid(), ends[1])):
+            env = dict(at.env, SONDE_PERF_MAP=name, PYTHONPATH=os.path.join(HERE, "..", "..", "inject", "python"))
+            done = subprocess.run([new[0], at.script, "end"], env=env, timeout=LIMIT_S)
+            expect(done.returncode == 0, "status %d" % done.returncode)
+        os.set_blocking(ends[0], False)
+        os.write(ends[1], b".")
+        expect(os.read(ends[0], 100) == b".", "it was written to")
+    finally:
+        os.close(ends[0])
+        os.close(ends[1])
+        at.close()
+
+
 def python_old():
     """One that can't write a map is named in the report."""
     old = {version: path for version, path in pythons().items() if (3, 11) <= version < (3, 12)}
@@ -206,6 +229,7 @@ CASES = {
     "in_container": in_container,
     "python_new": python_new,
     "python_short": python_short,
+    "python_late": python_late,
     "python_old": python_old,
 }
 

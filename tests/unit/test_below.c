@@ -266,3 +266,20 @@ Test(below, a_session_without_processes_gets_them)
 	cr_assert_eq(session->processes.count, 2);
 	session_free(session);
 }
+
+/* By prctl(PR_SET_NAME, ""), as an idle worker may. */
+Test(below, a_process_may_have_an_empty_name)
+{
+	struct session *session = session_new();
+
+	process(COMMAND, "sh", "11 ", "");
+	called(COMMAND, "sh", WORDS("sh\0script"), 499);
+	process(11, "", "", "");
+	called(11, "", WORDS("worker"), 500);
+	for (int i = 0; i < 60; i++)
+		below_look(below);
+	below_tell(below, session, 0);
+	cr_assert_eq(session->processes.count, 2);
+	cr_assert_eq(session->processes.at[1].start_ticks, 500);
+	session_free(session);
+}

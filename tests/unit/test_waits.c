@@ -87,6 +87,39 @@ Test(waits, what_hangs_is_told_with_what_has_no_end)
 	trace_done(&trace);
 }
 
+/* Else each would be one of the usual waits of the process, and no cause for concern. */
+Test(waits, another_thread_that_hangs_is_none_that_returned)
+{
+	struct trace trace = hung();
+
+	(void)trace_call(&trace, SECOND, "cudaDeviceSynchronize", 6000, 3 * S + 5000);
+	mark(&trace, MARK_WAIT_OPEN, SECOND, 6000,
+	     "call=cudaDeviceSynchronize;waited_ns=2999000000;context=1;correlation=10");
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(trace.facts->waits.at[i].longest_ns, 100000);
+	trace_done(&trace);
+}
+
+/* The rule says of those that are left out that they wait. */
+Test(waits, failed_ones_that_are_left_out_do_not_count_as_open)
+{
+	struct trace trace = trace_new();
+	char detail[96];
+
+	for (int result = 1; result <= 40; result++) {
+		(void)snprintf(detail, sizeof(detail),
+			       "call=cudaDeviceSynchronize;waited_ns=1000;context=1;result=%d",
+			       result);
+		mark(&trace, MARK_WAIT_FAILED, MAIN, result * 1000, detail);
+	}
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.count, 32);
+	cr_assert_eq(trace.facts->waits_left_out, 0);
+	trace_done(&trace);
+}
+
 /* What other streams did says nothing of the one that is waited for. */
 Test(waits, the_last_is_that_of_the_stream_if_it_is_for_one)
 {
