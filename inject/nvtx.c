@@ -18,10 +18,11 @@ enum { MESSAGE_CHAR = 1, MESSAGE_WCHAR = 2, MESSAGE_REGISTERED = 3, WIDE_MAX = 5
 #define LIMIT ((uint64_t)1 << 63)
 
 static __thread int depth __attribute__((tls_model("initial-exec")));
-/* Pushed ranges of this thread in one that recording is limited to, itself included, and
- * the domain of it. */
+/* Pushed ranges of this thread in one that recording is limited to, itself included, the
+ * domain of it, and the process that it was pushed in: a forked child starts anew. */
 static __thread uint32_t limit_depth __attribute__((tls_model("initial-exec")));
 static __thread uint32_t limit_domain __attribute__((tls_model("initial-exec")));
+static __thread uint32_t limit_pid __attribute__((tls_model("initial-exec")));
 static _Atomic uint64_t range_ids;
 
 /* Wide text as UTF-8, cut to what fits. */
@@ -217,6 +218,10 @@ static void limit_edge(bool begins)
 static void limit_level(const struct segment *segment, enum slot_kind kind, uint32_t message,
 			uint32_t domain)
 {
+	if (limit_pid != inject_state->pid) {
+		limit_pid = inject_state->pid;
+		limit_depth = 0;
+	}
 	if (limit_depth && domain != limit_domain)
 		return;
 	if (kind == SLOT_POP && limit_depth && !--limit_depth)

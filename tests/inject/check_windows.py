@@ -218,6 +218,17 @@ def whole_in_delay():
             at.close()
 
 
+def nvtx_forked():
+    """The range that a child was forked in is its parent's."""
+    at = Place()
+    try:
+        done = at.sonde(host("nvtx_forked"), "-c", "nvtx:outer")
+        expect(b"child 0" in done.stdout, "the child")
+        expect(at.kernels() == 10, "%d kernels" % at.kernels())
+    finally:
+        at.close()
+
+
 CASES = {
     "delay": on_time(delay),
     "duration": on_time(duration),
@@ -236,6 +247,7 @@ CASES = {
     "nvtx_other_domain": nvtx_ranges("outer@lib", "AiBjCpDqEaFb", "", outer=0, library_outer=0),
     # Levels are each domain's own: a pop of another does not end the range.
     "nvtx_crossed": nvtx_ranges("outer@library", "ApBoCqDcE", "BC", outer=1, library_outer=1),
+    "nvtx_forked": nvtx_forked,
     "threads_between": threads_between,
     "interrupt": interrupt,
     "whole_in_delay": whole_in_delay,

@@ -50,6 +50,7 @@
 	X(windows)        \
 	X(nvtx)           \
 	X(nvtx_ops)       \
+	X(nvtx_forked)    \
 	X(profiler)       \
 	X(memory)         \
 	X(where)          \

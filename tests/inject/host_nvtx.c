@@ -4,6 +4,8 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
@@ -252,5 +254,27 @@ int host_nvtx_ops(void)
 		range_pop();
 	}
 	say("launches 0\n");
+	return 0;
+}
+
+/* A child that is forked in a range, and is the first to use CUDA. */
+int host_nvtx_forked(void)
+{
+	int status = -1;
+	pid_t child;
+
+	range_push("outer");
+	child = fork();
+	if (!child) {
+		gpu_begin();
+		range_push("outer");
+		for (int i = 0; i < 10; i++)
+			(void)gpu_launch();
+		range_pop();
+		return 0;
+	}
+	(void)waitpid(child, &status, 0);
+	range_pop();
+	say("child %d\n", status);
 	return 0;
 }
