@@ -47,9 +47,7 @@ bool event_called(struct inject *inject, uint32_t domain, uint32_t cbid,
 	    (call->result && *(const uint32_t *)call->result))
 		return true;
 	event = parameters[0];
-	stream = parameters[1];
-	if (!stream)
-		stream = what == PER_THREAD ? HANDLE_THREAD : HANDLE_DEFAULT;
+	stream = handle_or_default(parameters[1], what == PER_THREAD);
 	which = (uint64_t)call->context_id << 32 | call->correlation;
 	record = place_of(inject, event);
 	atomic_store_explicit(&record->stream, stream, memory_order_relaxed);

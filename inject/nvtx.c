@@ -12,7 +12,7 @@
 
 #include "inject/inject.h"
 
-enum { MESSAGE_CHAR = 1, MESSAGE_WCHAR = 2, MESSAGE_REGISTERED = 3, WIDE_MAX = 512 };
+enum { WIDE_MAX = 512 };
 
 /* In the id of a started range: it is one that recording is limited to. */
 #define LIMIT ((uint64_t)1 << 63)

@@ -56,6 +56,8 @@ struct nvtx_callbacks {
 	X(13, DomainCreateW)         \
 	X(14, DomainDestroy)
 
+enum nvtx_message_type { MESSAGE_CHAR = 1, MESSAGE_WCHAR = 2, MESSAGE_REGISTERED = 3 };
+
 /* The colour is not recorded: what sonde draws has colours of its own. */
 struct nvtx_event {
 	uint16_t version, size;
@@ -68,7 +70,7 @@ struct nvtx_event {
 		uint64_t u64;
 		double f64;
 	} payload;
-	int32_t message_type; /* 1 char, 2 wchar_t, 3 registered */
+	int32_t message_type; /* enum nvtx_message_type */
 	union {
 		const char *ascii;
 		const void *other;

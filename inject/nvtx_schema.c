@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SCHEMAS = 256, MESSAGE_CHAR = 1, MESSAGE_REGISTERED = 3 };
+enum { SCHEMAS = 256 };
 
 static const uint64_t DYNAMIC_FIRST = UINT64_C(1) << 32;
 

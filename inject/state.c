@@ -150,6 +150,12 @@ int InitializeInjection(void)
 	return 1;
 }
 
+/* [setup] Are calls of NVTX taken? */
+static bool takes_nvtx(void)
+{
+	return set_up() && (inject_state->trace >> TRACE_NVTX & 1 || inject_state->range[0]);
+}
+
 /* [setup] By the first NVTX call of each library that has NVTX in it. */
 int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
@@ -157,7 +163,7 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 
 	if (!set_up_alone())
 		return 1;
-	if (set_up() && (inject_state->trace >> TRACE_NVTX & 1 || inject_state->range[0]))
+	if (takes_nvtx())
 		nvtx_attach(get_table);
 	pthread_mutex_unlock(&setup_lock);
 	errno = saved_errno;
@@ -172,7 +178,7 @@ int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension)
 
 	if (!set_up_alone())
 		return 0;
-	if (set_up() && (inject_state->trace >> TRACE_NVTX & 1 || inject_state->range[0]))
+	if (takes_nvtx())
 		known = nvtx_attach_extension(extension);
 	pthread_mutex_unlock(&setup_lock);
 	errno = saved_errno;

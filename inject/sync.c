@@ -55,9 +55,7 @@ static uintptr_t handle_of(uint8_t what, const struct cupti_callback *call)
 
 	if (!CALLS[(what & ~PER_THREAD) - 1].has_stream || !parameters)
 		return 0;
-	if (parameters[0])
-		return parameters[0];
-	return what & PER_THREAD ? HANDLE_THREAD : HANDLE_DEFAULT;
+	return handle_or_default(parameters[0], what & PER_THREAD);
 }
 
 /* [hot] */

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
@@ -163,6 +164,14 @@ enum sync_kind { SYNC_EVENT, SYNC_STREAM_WAIT, SYNC_STREAM, SYNC_CONTEXT, SYNC_K
 /* Streams by handle, where CUPTI is not asked for the number: the legacy and the
  * per-thread default stream have these, whatever the program passed. 0: none. */
 enum { HANDLE_DEFAULT = 1, HANDLE_THREAD = 2 };
+
+/* 0 is either default stream, by how the program was compiled. */
+static inline uint64_t handle_or_default(uint64_t handle, bool per_thread)
+{
+	if (handle)
+		return handle;
+	return per_thread ? HANDLE_THREAD : HANDLE_DEFAULT;
+}
 
 /* What NVTX events carry beside their text; numbered as NVTX does. */
 enum payload_kind {
