@@ -8,8 +8,9 @@
 #
 # Under a minute on one H200. Needs libsonde-inject.so beside sonde, gcc; on a card nvcc, and
 # python3 with torch (its CUPTI) and triton (CUPTI 12.8): what is not there is said to be skipped.
-# A row each as it is known, all again at the end. $OUT gets cupti_logs.tar, of cupti_NAME.log.gz
-# for tests/fake/logs, and record_cupti.txt, what was said. Status 1 if a recording is not played the same.
+# A row each as it is known, ok or FAILED in front. $OUT gets cupti_logs.tar, of cupti_NAME.log.gz
+# for tests/fake/logs, and record_cupti.txt, what was said, with the rows; of one that is not played the
+# same, both profiles. Status 1 if there is one.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -78,15 +79,18 @@ torch.cuda.synchronize()
 PY
 
 # One row: of kernels, copies, calls, waits, marks how many, of samples their sum; then times.
+# Of what was recorded by us alone: a program that loads for long before it uses CUDA has been told of
+# as one of the other processes by then, and they are source 0.
+OURS="source in (select s.id from source s join string t on t.id = s.reader where t.text = 'cuda')"
 FACTS="select (select count(*) from kernel) k, (select count(*) from memcpy) + (select count(*) from memset) c,
 	(select count(*) from runtime) + (select count(*) from driver) a, (select count(*) from sync) w,
-	(select count(*) from mark where source = 0 and name not like '%recording%') m,
+	(select count(*) from mark where $OURS and name not like '%recording%') m,
 	(select coalesce(sum(samples), 0) from stall) s,
 	(select count(*) from alloc) al, (select coalesce(sum(duration_ns), 0) from kernel) kn, (select coalesce(sum(bytes), 0) from memcpy) cb,
-	(select coalesce(sum(duration_ns), 0) from runtime) rn, (select coalesce(sum(dropped), 0) from loss where source = 0) l"
+	(select coalesce(sum(duration_ns), 0) from runtime) rn, (select coalesce(sum(dropped), 0) from loss where $OURS) l"
 facts() { "$sonde" sql "$1" "$FACTS" | tail -1 | xargs; }
-row() { printf '%-20s %7s %8s %7s %7s %7s %6s %6s %9s  %s\n' "$@"; }
-header() { row recording cupti "KiB .gz" kernels copies calls waits marks samples "played"; }
+row() { printf '%-7s %-20s %7s %8s %7s %7s %7s %6s %6s %9s  %s\n' "$@"; }
+header() { row "" recording cupti "KiB .gz" kernels copies calls waits marks samples "played"; }
 version_of() { # 1fbd1 in hex is 130001, 13.0; 1a is 26, 12.8
 	local n
 	n=$((16#$(sed -n 's/.* cuptiGetVersion 0 > //p' "$1" | head -1)))
@@ -95,7 +99,7 @@ version_of() { # 1fbd1 in hex is 130001, 13.0; 1a is 26, 12.8
 
 # What is recorded is played with the same options.
 record() { # NAME [options...] -- program...
-	local name=$1 options=() recorded played verdict=same kib
+	local name=$1 options=() recorded played verdict=same word=ok kib
 	shift
 	while [[ $1 != -- ]]; do
 		options+=("$1")
@@ -115,20 +119,24 @@ record() { # NAME [options...] -- program...
 	# Of a log that is full the rest is missing.
 	if grep -q '^full' "logs/$name"; then
 		verdict="log full, played ${played%% *} kernels"
+		word=full
 	elif [[ $recorded != "$played" || ! $recorded ]]; then
 		verdict="DIFFERS: $played"
+		word=FAILED
 		bad=1
+		cp recorded.sonde "$out/$name.recorded.sonde"
+		cp played.sonde "$out/$name.played.sonde"
 	fi
 	gzip -9 -c "logs/$name" >"logs/cupti_$name.log.gz"
 	kib=$((($(stat -c %s "logs/cupti_$name.log.gz") + 1023) / 1024))
 	# shellcheck disable=SC2086
 	set -- $recorded
-	row "$name" "$(version_of "logs/$name")" $kib "${1:-?}" "${2:-?}" "${3:-?}" "${4:-?}" "${5:-?}" "${6:-?}" \
+	row $word "$name" "$(version_of "logs/$name")" $kib "${1:-?}" "${2:-?}" "${3:-?}" "${4:-?}" "${5:-?}" "${6:-?}" \
 		"$verdict ($SECONDS s)" | tee -a table.txt
 	[[ $verdict == same* ]] || echo "    recorded: $recorded"
 }
 
-header
+header | tee table.txt
 if [[ $dry ]]; then
 	export LD_LIBRARY_PATH=$dry/tests/inject
 	host=$dry/tests/inject/host
@@ -139,6 +147,8 @@ if [[ $dry ]]; then
 	SONDE_CUPTI=$dry/tests/inject/old/libcupti.so.12 PUPPET_CUPTI=version=22 record old_library -- "$host" work
 	RECORD_CUPTI_KIB=200 record too_much -- "$host" one
 	PUPPET_CUPTI=version=26 record old --pc-sampling on -- "$host" graphs
+	# shellcheck disable=SC2016
+	record late -- sh -c 'for i in $(seq 14); do sleep 0.2; done; exec "$0" leaks' "$host"
 else
 	echo "ready at $SECONDS s, torch $(cat torch.txt)"
 	record pipeline -- ./pipeline 2
@@ -162,9 +172,6 @@ else
 	# More samples than there is memory for: how CUPTI says so.
 	RECORD_CUPTI_KIB=2048 record flood --pc-sampling on --pc-period 12 -- ./cases 10
 fi
-echo
-header
-cat table.txt
 (cd logs && tar cf "$out/cupti_logs.tar" cupti_*.log.gz)
 cp said.txt "$out/record_cupti.txt" 2>/dev/null
 cat table.txt >>"$out/record_cupti.txt"

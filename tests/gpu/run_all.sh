@@ -39,7 +39,7 @@ show() { # part
 	while IFS= read -r line; do
 		printf '%s\n' "$line" >>"$log"
 		case $line in
-		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ * | '  '*' us ('* | *' same ('* | *DIFFERS*)
+		ok\ * | FAILED* | skipped* | '  ! '* | *' ok' | *MISSED* | told\ * | '  '*' us ('*)
 			printf '%-7s %3d s  %s\n' "$1" "$SECONDS" "$line" | tee -a "$rows"
 			;;
 		esac

@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 
-from check import HOSTS, Place, Skip, expect, host, main
+from check import HOSTS, SONDE, Place, Skip, expect, host, main
 
 # What of a profile must be the same. Waits are timed as they are played, and call stacks are
 # the player's.
@@ -36,7 +36,8 @@ SAME = {
     "samples": "select f.text function, pc_offset, r.text reason, cubin, sum(samples) n from stall s join string f "
                "on f.id = s.function join string r on r.id = s.reason group by 1, 2, 3, 4 order by 1, 2, 3, 4",
     "marks": "select name, count(*) n from mark where name not like '%recording%' group by 1 order by 1",
-    "losses": "select sum(dropped) n from loss where source = 0",
+    "losses": "select sum(dropped) n from loss l join source s on s.id = l.source join string t on t.id = s.reader "
+              "where t.text = 'cuda'",
 }
 
 
@@ -277,6 +278,28 @@ def hostile():
         expect(seen[1] > 12, "refused")
 
 
+def script():
+    """What is run on a card: a row for each recording, once; one that is played otherwise is one failure."""
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with Session() as session:
+        sonde, out = os.path.join(session.at.top, "sonde"), os.path.join(session.at.top, "out")
+        os.mkdir(out)
+        with open(sonde, "w") as file:
+            file.write('#!/bin/sh\ncase $PUPPET_LOG in */threads) export PUPPET_CUPTI=drop-buffer=3 ;; esac\n'
+                       'exec "%s" "$@"\n' % SONDE)
+        os.chmod(sonde, 0o755)
+        session.at.env.update(DRY=os.path.dirname(SONDE), SONDE=sonde, OUT=out)
+        done = session.at.run([os.path.join(tests, "gpu", "run_all.sh"), "200", "--only", "record"])
+        print(done.stdout.decode() + done.stderr.decode())
+        with open(os.path.join(out, "all.rows")) as file:
+            rows = [line.split() for line in file if re.match(r"record +\d+ s  ", line)]
+        words = {row[4]: row[3] for row in rows}
+        expect(len(rows) == len(words), "a recording has two rows")
+        expect([name for name, word in words.items() if word != "ok"] == ["threads"] and len(words) >= 7,
+               "recordings: %s" % words)
+        expect(done.returncode == 1 and "in all: %d held, 1 failed" % (len(words) - 1) in done.stdout.decode(), "the sum")
+
+
 def said(lines):
     """What a log says that the profile must have: records by kind, samples."""
     kinds = collections.Counter(int.from_bytes(bytes.fromhex(line[2:10]), "little") for line in lines
@@ -344,6 +367,7 @@ CASES = {
     "unharmed": unharmed,
     "bounded": bounded,
     "hostile": hostile,
+    "script": script,
     "logs": logs,
 }
 
