@@ -361,7 +361,7 @@ static void set_attribute(struct inject *inject, uint32_t attribute, uint8_t val
 }
 
 /* Copies and faults of unified memory, on all devices: scope and device have meant nothing
- * since CUDA 7. The result of the last try. */
+ * since CUDA 7. */
 static uint32_t configure_unified(struct inject *inject)
 {
 	struct {
@@ -381,24 +381,21 @@ static uint32_t configure_unified(struct inject *inject)
 	if (result)
 		result = inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter(
 			config, CUPTI_UNIFIED_GPU_FAULT);
-	atomic_store(&inject->unified, !result);
 	return result;
 }
 
-/* CUPTI's header wants the driver to be initialised first, and it may not be when our library
- * begins. Once there is a context the records are asked for again even if CUPTI took
- * all of it before: that does no harm, and a refusal then was told to nobody. */
+/* Not before there is a context: CUPTI 13.0 takes the configuration as we begin, inside
+ * cuInit, but refuses the records then (13, not ready), and ever after. */
 void activity_unified(struct inject *inject)
 {
-	uint32_t result = 0;
+	uint32_t result;
 
 	if (!(inject->trace >> TRACE_UNIFIED & 1) ||
-	    !inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
+	    !inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter ||
+	    atomic_exchange(&inject->unified_asked, true))
 		return;
-	if (!atomic_load(&inject->unified))
-		result = configure_unified(inject);
-	else if (atomic_exchange(&inject->unified_again, true))
-		return;
+	result = configure_unified(inject);
+	atomic_store(&inject->unified, !result);
 	if (!result && atomic_load(&inject->active))
 		result = inject->cupti.cuptiActivityEnable(CUPTI_KIND_UNIFIED_MEMORY);
 	if (result)
@@ -446,10 +443,6 @@ int activity_start(struct inject *inject)
 		inject_off(inject, SEGMENT_REASON_CALL_FAILED, result);
 		return -1;
 	}
-	/* Where the driver is not ready yet, at the first context: activity_unified. */
-	if (inject->trace >> TRACE_UNIFIED & 1 &&
-	    inject->cupti.cuptiActivityConfigureUnifiedMemoryCounter)
-		(void)configure_unified(inject);
 	if (inject->trace >> TRACE_QUEUED & 1)
 		enable_queued(inject);
 	for (uint32_t cbid = CUPTI_CONTEXT_CREATED; cbid <= CUPTI_MODULE_UNLOAD; cbid++) {

@@ -116,7 +116,7 @@ struct inject {
 	_Atomic bool active;             /* recording goes on: kinds are enabled */
 	_Atomic bool switching;          /* a thread is about to change that */
 	_Atomic bool unified;            /* records of unified memory can be had */
-	_Atomic bool unified_again;      /* and were asked for with a context */
+	_Atomic bool unified_asked;      /* for them, with the first context */
 	_Atomic uint32_t leaving;        /* enum leaving: the thread keeps away */
 	_Atomic uint32_t wake;           /* counts up when the thread has something to do */
 	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */
@@ -188,7 +188,7 @@ void activity_begin(struct inject *inject);
 void activity_follow(struct inject *inject);
 /* In a callback, or a call of NVTX: the range that is to be recorded begins or ends. */
 void activity_range(struct inject *inject, bool inside);
-/* [setup] in a callback: there is a context now; unified memory may need one. */
+/* [setup] in a callback: there is a context now, which unified memory needs. */
 void activity_unified(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */
 void activity_off(struct inject *inject);

@@ -87,9 +87,9 @@ static void site_slot(struct segment *segment, uint32_t correlation, uint32_t si
 }
 
 /* Where memory is asked for; CUPTI's record of it comes later, with the same correlation.
- * The runtime's call has the driver's inside, which needs no call stack of its own; CUPTI's
- * header says that both have one number, the callbacks can have two, and of the runtime's
- * newer calls no card has shown which the record has: either finds its place. */
+ * The runtime's call has the driver's inside, which needs no call stack of its own: CUPTI's
+ * header says that both have one number, and 13.0 does so. Where they do not, either
+ * finds its place. */
 static void allocation_call(struct inject *inject, struct segment *segment, uint32_t domain,
 			    const struct cupti_callback *call)
 {

@@ -41,7 +41,7 @@ static bool has_worker;
 static int64_t clock_offset_ns;
 static _Atomic size_t dropped;
 static _Atomic bool leaving;
-static bool has_context, unified_set, latency;
+static bool has_context, unified_set, too_early, latency;
 
 static uint32_t version(void)
 {
@@ -516,8 +516,9 @@ uint32_t cuptiActivityEnable(uint32_t kind)
 {
 	if (kind >= KINDS)
 		return RESULT_INVALID_KIND;
-	if (kind == CUPTI_KIND_UNIFIED_MEMORY && puppet_word("unified") == 3 && !has_context)
-		return RESULT_NOT_SUPPORTED;
+	/* Configured or asked for too early, as CUPTI 13.0 on an H200: refused ever after. */
+	if (kind == CUPTI_KIND_UNIFIED_MEMORY && (too_early |= !has_context))
+		return RESULT_NOT_READY;
 	kinds[kind] = true;
 	return 0;
 }
@@ -629,13 +630,11 @@ uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
 {
-	/* 2: only when there is a context; 3: only then the kind can be enabled */
-	uint32_t asked_for = puppet_word("unified");
-
 	(void)config;
 	(void)count;
-	if (!asked_for || (asked_for == 2 && !has_context))
+	if (!puppet_word("unified"))
 		return RESULT_NOT_SUPPORTED;
+	too_early |= !has_context;
 	unified_set = true;
 	return 0;
 }

@@ -358,7 +358,7 @@ CASES = {
     "sampled_contexts": round_trip("contexts", "--pc-sampling", "on"),
     "sampled_again": sampled_again,
     "no_rights": round_trip("one", "--pc-sampling", "on", cupti="pc-enable=35"),
-    "unified": round_trip("work", "--trace", "cuda,unified", cupti="unified=2", has=("copies",)),
+    "unified": round_trip("work", "--trace", "cuda,unified", cupti="unified", has=("copies",)),
     "queued": round_trip("work", "--trace", "cuda,queued", has=("queued",)),
     "varied": varied,
     "failing": failing,
