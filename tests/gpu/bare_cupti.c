@@ -6,6 +6,7 @@
  *   memory     allocations
  *   wait       synchronisations            event            CUDA events
  *   driver     all calls of the driver     driver_launch    its launches alone
+ *   launch_ex  cudaLaunchKernelExC alone   copy             copies and sets
  *   callback   one call of the runtime, which the program hardly makes, calls back
  *   driver_callback                        one of the driver
  *
@@ -74,6 +75,12 @@ static void one(const char *word, int on)
 		kind(CUPTI_ACTIVITY_KIND_DRIVER, on);
 	if (!strcmp(word, "launch"))
 		cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, on);
+	if (!strcmp(word, "launch_ex"))
+		cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, on);
+	if (!strcmp(word, "copy")) {
+		kind(CUPTI_ACTIVITY_KIND_MEMCPY, on);
+		kind(CUPTI_ACTIVITY_KIND_MEMSET, on);
+	}
 	if (!strcmp(word, "driver_launch"))
 		cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, on);
 	if (!strcmp(word, "memory"))

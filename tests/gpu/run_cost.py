@@ -1,7 +1,13 @@
 """What run_cost.sh measured: medians (and least values) beside their yardsticks.
 
-    run_cost.py FOLDER [FIGURES]    one number a line in FOLDER/VARIANT; the figures that
-                                    count go to FIGURES as JSON. Status 1 if one is missed.
+    run_cost.py FOLDER [FIGURES]    one number a line in FOLDER/VARIANT, the n-th of each from
+                                    the n-th round; the figures that count go to FIGURES as
+                                    JSON. Status 1 if one is missed.
+
+What a variant adds is the median over the rounds of what it added to the plain run of the same
+round: a machine drifts by more from round to round than what is looked for, and so the
+medians of two variants may lie in different rounds. The difference of the medians, which
+is shown beside it, does not see that.
 """
 import json
 import os
@@ -21,14 +27,25 @@ def median(name):
     return statistics.median(numbers(name)) if numbers(name) else None
 
 
+def more(name, plain):
+    """Over the plain run of the same round, the median. A run that gave no number leaves
+    the rounds apart: then of the medians. None: not measured."""
+    mine, base = numbers(name), numbers(plain)
+    if not mine or not base:
+        return None
+    if len(mine) == len(base):
+        return statistics.median(m - b for m, b in zip(mine, base))
+    return statistics.median(mine) - statistics.median(base)
+
+
 def table(title, plain, variants):
-    print(title)
+    print(title + ": median (least); added in the same round, of the medians, of the least")
     for what, name in variants:
         mine, base = numbers(name), numbers(plain)
         if mine and base:
-            print("  %-42s %8.3f us (%.3f)  +%.3f (+%.3f)" %
-                  (what, statistics.median(mine), min(mine), statistics.median(mine) - statistics.median(base),
-                   min(mine) - min(base)))
+            print("  %-42s %8.3f us (%.3f)  %+.3f %+.3f %+.3f" %
+                  (what, statistics.median(mine), min(mine), more(name, plain),
+                   statistics.median(mine) - statistics.median(base), min(mine) - min(base)))
 
 
 def figure(what, value, yardstick, ratio, bound):
@@ -43,19 +60,19 @@ def figure(what, value, yardstick, ratio, bound):
 
 
 def added(what, name, plain, other, yardstick, bound):
-    mine, base, theirs = median(name), median(plain), median(other)
-    ratio = (mine - base) / (theirs - base) if None not in (mine, base, theirs) and theirs > base else None
-    figure(what, "-" if mine is None or base is None else "+%.3f us" % (mine - base),
-           yardstick + ("" if theirs is None else " +%.3f" % (theirs - base)), ratio, bound)
+    mine, theirs = more(name, plain), more(other, plain)
+    figure(what, "-" if mine is None else "%+.3f us" % mine,
+           yardstick + ("" if theirs is None else " %+.3f" % theirs),
+           mine / theirs if None not in (mine, theirs) and theirs > 0 else None, bound)
 
 
 def percent(what, name, plain, bound):
-    mine, base = median(name), median(plain)
-    figure(what, "-" if mine is None else "%.4g" % mine, "%s" % ("-" if base is None else "%.4g" % base),
-           None if mine is None or not base else 100 * (mine - base) / base, bound)
+    mine, base = more(name, plain), median(plain)
+    figure(what, "-" if mine is None else "%+.4g" % mine, "-" if base is None else "%.4g" % base,
+           None if mine is None or not base else 100 * mine / base, bound)
 
 
-table("launch.cu, 200,000 launches, us each: median (least), added", "plain",
+table("launch.cu, 200,000 launches, us each", "plain",
       (("plain", "plain"), ("bare CUPTI consumer, kernels", "bare"), ("bare CUPTI consumer, kernels + runtime", "bare_api"),
        ("sonde run -t kernel, no host side", "kernel"), ("sonde run -t cuda, no host side", "cuda"), ("sonde run", "all"),
        ("sonde run --pc-sampling on", "pc"), ("nsys --trace=cuda", "nsys_cuda")))
