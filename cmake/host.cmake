@@ -104,6 +104,7 @@ if(PYTHON3 AND TARGET sonde)
 	host_tests(check_windows.py windows)
 	host_tests(check_maps.py maps)
 	host_tests(check_replay.py replay)
+	host_tests(check_recorded.py recorded)
 endif()
 
 # Spools that are too small, filled by a host that nobody takes from.

@@ -18,10 +18,12 @@
  *
  *	drop-buffer=N    the N-th buffer with records never comes back
  *	short-buffer=N   it comes back without the second half of its records
+ *	keep-buffer=N    its records are in it, and it never comes back
  *	swap-buffers=N   it and the next come with each other's records
  *	fail-call=N      the N-th call that is made fails with 999
  *	NAME=N           calls of this function fail with N
  *	until=N          nothing is played from the N-th event on
+ *	kill=N           there the program is killed: what had a time before is in the buffers
  */
 #pragma once
 

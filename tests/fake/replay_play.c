@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,23 @@ static void move_thread(uint8_t *record)
 	memcpy(record, &api, sizeof(api));
 }
 
+/* Whose the cost is: CUPTI's kinds of objects that are a process or a thread of it. */
+static void move_owner(uint8_t *record)
+{
+	enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
+	struct cupti_overhead overhead;
+	const struct actor *actor;
+
+	memcpy(&overhead, record, sizeof(overhead));
+	if (overhead.object_kind != OBJECT_PROCESS && overhead.object_kind != OBJECT_THREAD)
+		return;
+	actor = actor_of(overhead.object[1]);
+	overhead.object[0] = (uint32_t)getpid();
+	if (actor)
+		overhead.object[1] = actor->is;
+	memcpy(record, &overhead, sizeof(overhead));
+}
+
 static bool is_call(const struct log_record *record)
 {
 	return (record->kind == CUPTI_KIND_RUNTIME || record->kind == CUPTI_KIND_DRIVER) &&
@@ -131,6 +149,8 @@ static void move(uint8_t *record, const struct log_record *from)
 			move_time(record, TIMES[i].at);
 	if (is_call(from))
 		move_thread(record);
+	if (from->kind == CUPTI_KIND_OVERHEAD && from->bytes >= sizeof(struct cupti_overhead))
+		move_owner(record);
 	if (at && at + sizeof(name) <= from->bytes)
 		memcpy(record + at, &name, sizeof(name));
 }
@@ -247,6 +267,58 @@ static void give_back(struct log_event *lent, size_t valid)
 	lent->lent_bytes = 0;
 }
 
+/* Its place in what it is filled with, and how much of that is used. */
+static bool fill(const struct log_event *lent, size_t used, const struct log_record *from)
+{
+	uint8_t record[CUPTI_LOG_RECORD_BYTES];
+
+	if (!lent->lent || lent->lent_bytes - used < from->bytes)
+		return false;
+	memcpy(record, log_now()->bytes + from->at, from->bytes);
+	move(record, from);
+	memcpy(lent->lent + used, record, from->bytes);
+	return true;
+}
+
+/* When the last of its times was, in the log's. */
+static int64_t ended_ns(const struct log_record *record)
+{
+	const struct cupti_log *log = log_now();
+	int64_t start_ns = log->monotonic ? log->start_ns : log->start_real_ns, ended = 0, time_ns;
+
+	for (size_t i = 0; i < sizeof(TIMES) / sizeof(TIMES[0]); i++) {
+		if (TIMES[i].kind != record->kind || TIMES[i].at + sizeof(time_ns) > record->bytes)
+			continue;
+		memcpy(&time_ns, log->bytes + record->at + TIMES[i].at, sizeof(time_ns));
+		if (time_ns - start_ns > ended)
+			ended = time_ns - start_ns;
+	}
+	return ended;
+}
+
+/* What CUPTI had written by then into buffers that it still has, as far as nothing is missing. */
+static void __attribute__((noreturn)) die(const struct log_event *event)
+{
+	struct cupti_log *log = log_now();
+
+	for (const struct log_event *at = log->events; at < log->events + log->event_count; at++) {
+		const struct log_event *lent = &log->events[at->asked];
+		size_t used = 0;
+
+		for (size_t i = 0;
+		     at->kind == 'd' && i < at->count && at->first + i < log->record_count; i++) {
+			const struct log_record *from = &log->records[at->first + i];
+
+			if (ended_ns(from) > event->time_ns || !fill(lent, used, from))
+				break;
+			used += from->bytes;
+		}
+	}
+	(void)kill(getpid(), SIGKILL);
+	for (;;)
+		(void)pause();
+}
+
 /* What does not fit, as the log's was larger, comes in another. */
 static void play_done(struct log_event *event)
 {
@@ -261,23 +333,19 @@ static void play_done(struct log_event *event)
 		return;
 	for (size_t i = 0; i < count && contents->first + i < log->record_count; i++) {
 		const struct log_record *from = &log->records[contents->first + i];
-		uint8_t record[CUPTI_LOG_RECORD_BYTES];
 
-		memcpy(record, log->bytes + from->at, from->bytes);
-		move(record, from);
 		if (lent->lent_bytes - used < from->bytes) {
 			give_back(lent, used);
 			ask(lent);
 			used = 0;
 		}
-		if (!lent->lent || lent->lent_bytes < from->bytes) {
+		if (fill(lent, used, from))
+			used += from->bytes;
+		else
 			stage.refused++;
-			continue;
-		}
-		memcpy(lent->lent + used, record, from->bytes);
-		used += from->bytes;
 	}
-	give_back(lent, used);
+	if (!event->count || place_of(event) != puppet_word("keep-buffer"))
+		give_back(lent, used);
 }
 
 static void wait_until(int64_t time_ns)
@@ -294,6 +362,8 @@ static void play(struct log_event *event)
 	wait_until(event->time_ns);
 	atomic_store(&replay.line, event->line);
 	replay_line = event->line;
+	if (event - log_now()->events + 1 == puppet_word("kill"))
+		die(event);
 	if (event->kind == 'a')
 		ask(event);
 	else if (event->kind == 'd')
