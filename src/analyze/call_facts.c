@@ -4,6 +4,7 @@
  */
 #include "analyze/timeline.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "analyze/order.h"
@@ -30,6 +31,13 @@ static int calls_by_sum(const void *a, const void *b)
 	if (x->sum_ns != y->sum_ns)
 		return x->sum_ns > y->sum_ns ? -1 : 1;
 	return (x->name > y->name) - (x->name < y->name);
+}
+
+bool call_is_cuda(const char *name)
+{
+	return str_starts(str_of(name), "hip") ||
+	       (str_starts(str_of(name), "cu") &&
+		(isupper((unsigned char)name[2]) || str_starts(str_of(name), "cuda")));
 }
 
 /* Calls whose work on the device should be in the recording. */

@@ -452,6 +452,10 @@ struct call_fact {
 	bool synchronising;
 };
 
+/* A call of CUDA or HIP by its name: idle causes name the system's and CUPTI's records of
+ * overhead in the same way. */
+bool call_is_cuda(const char *name);
+
 struct phase_fact {
 	enum phase phase;
 	int64_t count, wall_ns, gpu_ns, idle_ns;

@@ -108,7 +108,7 @@ double step_growth(const struct tl_level *levels, size_t count, const struct ste
 /* Recorded by the driver's allocations, not a framework's: blocks.c. */
 static bool is_block_by_block(const struct session *session, uint32_t source)
 {
-	return !strcmp(session_text(session, session->sources.at[source].reader), "cuda");
+	return !strcmp(session_text(session, session->sources.at[source].reader), READER_CUDA);
 }
 
 void memory_unknown(struct memory_fact *memory, uint32_t device)

@@ -344,7 +344,7 @@ static void watch_new(struct threads *threads, int64_t now_ns)
 			session_text(session, session->sources.at[process->source].reader);
 
 		/* Processes that only use a card have no threads of ours. */
-		if (!strcmp(reader, "cuda") || !strcmp(reader, READER_PROC))
+		if (!strcmp(reader, READER_CUDA) || !strcmp(reader, READER_PROC))
 			(void)watch(threads, session_lane(session, &first), now_ns);
 	}
 	for (; threads->lanes_seen < session->lanes.count; threads->lanes_seen++)

@@ -180,7 +180,7 @@ bool session_process_is_bare(const struct session *session, uint32_t process)
 
 		if (other->pid == row->pid &&
 		    !strcmp(session_text(session, session->sources.at[other->source].reader),
-			    "cuda"))
+			    READER_CUDA))
 			return false;
 	}
 	return true;

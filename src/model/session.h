@@ -136,6 +136,8 @@ enum loss {
 		LOSS_COUNT
 };
 
+/* What `sonde run` recorded of a program: its calls of CUDA and what came of them. */
+#define READER_CUDA "cuda"
 #define READER_PERF "perf"
 /* Processes of a run of which nothing else is known. */
 #define READER_PROC "proc"

@@ -98,15 +98,25 @@ static const char *phase_label(enum phase phase)
 	return *label[phase] ? _(label[phase]) : "";
 }
 
-static const char *activity_label(enum activity_kind kind)
+/* Calls of the system and CUPTI's records of overhead are told like calls. */
+static const char *call_label(const struct facts *facts, uint32_t name)
+{
+	for (size_t i = 0; i < facts->overheads.count; i++)
+		if (facts->overheads.at[i].name == name)
+			return facts->overheads.at[i].own ? _("recording") : _("driver");
+	return call_is_cuda(session_text(facts->session, name)) ? _("CUDA call") : _("system call");
+}
+
+static const char *activity_label(const struct facts *facts, const struct during *during)
 {
 	static const char *const label[] = {
-		[ACTIVITY_UNKNOWN] = N_("not recorded"), [ACTIVITY_CALL] = N_("CUDA call"),
+		[ACTIVITY_UNKNOWN] = N_("not recorded"), [ACTIVITY_CALL] = "",
 		[ACTIVITY_OP] = N_("operator"),          [ACTIVITY_RANGE] = N_("range"),
 		[ACTIVITY_PYTHON] = N_("Python"),
 	};
 
-	return _(label[kind]);
+	return during->kind == ACTIVITY_CALL ? call_label(facts, during->name)
+					     : _(label[during->kind]);
 }
 
 enum {
@@ -145,7 +155,7 @@ static void print_during(struct page *page, const struct facts *facts, const str
 			break; /* below a twentieth of the cause nobody needs it */
 		(void)units_ns(&ns, during->ns);
 		if (!*what)
-			what = activity_label(during->kind);
+			what = activity_label(facts, during);
 		room = page->columns - DURING_INDENT - DURING_NS - 2 - present_width(what) - 2;
 		page_pad(page, INK_PLAIN, "", DURING_INDENT + DURING_NS - present_width(ns.at));
 		page_ink(page, INK_PLAIN, ns.at);

@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 #include "rules/tell_thread.h"
 
@@ -20,6 +21,9 @@ static const double LOADER_SHARE = 0.05;
 /* A thing that the thread did is named for what it covers: less than a twentieth
  * of the time explains nothing of it. */
 static const double NAMED_PART = 0.05;
+
+/* A call of CUDA's answers for the time that it takes half of. */
+static const double CALL_PART = 0.5;
 
 /* Without a name that says loading: that many gaps must end in an upload, and for
  * half of the steps there must be one. A loop does that when it fetches its batch. */
@@ -108,28 +112,56 @@ static void loader_impact(const struct facts *facts, const struct starved *starv
 		       judged->span_ns);
 }
 
-static void loader_advice(struct finding *finding, const char *loader)
+static const struct advice LOADER_ADVICE[] = {
+	{ N_("Load in worker processes: DataLoader(num_workers=4 or more, "
+	     "persistent_workers=True, prefetch_factor=2 or more), so that the next batch is made "
+	     "while this one computes"),
+	  N_("Load in a thread of its own, one or two batches ahead, into buffers that are used "
+	     "in turn, so that the next batch is made while this one computes") },
+	{ N_("Take decoding and augmentation off the main thread: cache what is the same each "
+	     "time, or do it on the GPU (DALI, torchvision.transforms.v2 on CUDA tensors)"),
+	  N_("Make each batch cheaper: keep what is the same each time, read in large pieces, or "
+	     "decode on the GPU") },
+	{ N_("pin_memory=True with .to(device, non_blocking=True), so that the upload overlaps "
+	     "too"),
+	  N_("Load into pinned memory (cudaMallocHost) and upload with cudaMemcpyAsync on a "
+	     "stream of its own, so that the upload overlaps too") },
+};
+
+static const struct advice LOADER_NEXT = {
+	N_("time an epoch of the loader alone, without the model: is it faster than the GPU's "
+	   "steps?"),
+	N_("time the loading alone, without the GPU: is it faster than the GPU's steps?"),
+};
+
+/* Who knows the thread's stacks already needs no other tool for them. */
+static const struct advice STACKS_NEXT = {
+	N_("py-spy record -o profile.svg --subprocesses -- python YOUR_SCRIPT"),
+	N_("perf record -g -- COMMAND, then perf report: where the loading spends its time"),
+};
+
+static void loader_advice(const struct facts *facts, struct finding *finding, const char *loader)
 {
 	/* PyTorch's names of its two iterators: torch/utils/data/dataloader.py. */
-	if (strstr(loader, "_MultiProcessingDataLoaderIter")) {
-		finding_advice(
-			finding,
-			_("The workers don't keep up: raise num_workers towards the number of free "
-			  "CPU cores and prefetch_factor above 2; keep persistent_workers=True"));
-		finding_advice(finding, _("Make each item cheaper: decode and augment once and "
-					  "cache, use a faster decoder, or do it on the GPU (DALI, "
-					  "torchvision.transforms.v2 on CUDA tensors)"));
-	} else {
-		finding_advice(finding,
-			       _("Load in worker processes: DataLoader(num_workers=4 or more, "
-				 "persistent_workers=True, prefetch_factor=2 or more), so that the "
-				 "next batch is made while this one computes"));
-		finding_advice(finding, _("Take decoding and augmentation off the main thread: "
-					  "cache what is the same each time, or do it on the GPU "
-					  "(DALI, torchvision.transforms.v2 on CUDA tensors)"));
+	if (!strstr(loader, "_MultiProcessingDataLoaderIter")) {
+		advise(facts, finding, LOADER_ADVICE, 3);
+		return;
 	}
-	finding_advice(finding, _("pin_memory=True with .to(device, non_blocking=True), so that "
-				  "the upload overlaps too"));
+	finding_advice(finding,
+		       _("The workers don't keep up: raise num_workers towards the number of free "
+			 "CPU cores and prefetch_factor above 2; keep persistent_workers=True"));
+	finding_advice(finding, _("Make each item cheaper: decode and augment once and "
+				  "cache, use a faster decoder, or do it on the GPU (DALI, "
+				  "torchvision.transforms.v2 on CUDA tensors)"));
+	advise(facts, finding, &LOADER_ADVICE[2], 1);
+}
+
+static void loader_next(const struct facts *facts, struct finding *finding,
+			const struct idle_fact *idle)
+{
+	advise_next(facts, finding, LOADER_NEXT);
+	if (!idle->python && !idle->cpu)
+		advise_next(facts, finding, STACKS_NEXT);
 }
 
 /* What kept the thread away beside the loader. */
@@ -170,13 +202,10 @@ static void tell_loader(const struct facts *facts, const struct rule *rule,
 				      units_ns(&loader_ns, starved->loader_ns), loader);
 	finding_evidence(finding, "idle.host_late.during.loader", (double)starved->loader_ns, "ns",
 			 loader);
-	loader_advice(finding, loader);
+	loader_advice(facts, finding, loader);
 	tell_beside(facts, starved, finding, findings);
 	loader_impact(facts, starved, finding);
-	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
-				"faster than the GPU's steps?"));
-	finding_next(finding,
-		     _("py-spy record -o profile.svg --subprocesses -- python YOUR_SCRIPT"));
+	loader_next(facts, finding, &starved->judged.idle[IDLE_HOST_LATE]);
 }
 
 /* What a wait asks for, whatever it is that the thread does; false: nothing of its own. */
@@ -200,12 +229,13 @@ static bool wait_advice(struct finding *finding, enum thread_wait wait)
 }
 
 /* What to do about data that comes late, by what the thread waits for. */
-static void upload_advice(struct finding *finding, enum thread_wait wait)
+static void upload_advice(const struct facts *facts, struct finding *finding, enum thread_wait wait)
 {
-	bool has_workers = wait == THREAD_LOCK || wait == THREAD_PIPE;
+	bool has_workers = (wait == THREAD_LOCK || wait == THREAD_PIPE) &&
+			   program_of(facts) == PROGRAM_FRAMEWORK;
 
 	(void)wait_advice(finding, wait);
-	loader_advice(finding, has_workers ? "_MultiProcessingDataLoaderIter" : "");
+	loader_advice(facts, finding, has_workers ? "_MultiProcessingDataLoaderIter" : "");
 }
 
 /* The loader by its trace, not by its name. */
@@ -232,14 +262,10 @@ static void tell_upload(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "idle.host_late.upload_ns", (double)idle->upload_ns, "ns", "");
 	finding_evidence(finding, "idle.host_late.upload_count", (double)idle->upload_count,
 			 "count", "");
-	upload_advice(finding, thread_wait(facts, idle));
+	upload_advice(facts, finding, thread_wait(facts, idle));
 	starved->loader_ns = idle->upload_ns;
 	loader_impact(facts, starved, finding);
-	finding_next(finding, _("time an epoch of the loader alone, without the model: is it "
-				"faster than the GPU's steps?"));
-	if (!idle->python)
-		finding_next(finding, _("py-spy record -o profile.svg --subprocesses -- python "
-					"YOUR_SCRIPT"));
+	loader_next(facts, finding, idle);
 }
 
 static const char *host_claim(const struct facts *facts, const struct device_fact *device,
@@ -276,11 +302,39 @@ static const char *host_claim(const struct facts *facts, const struct device_fac
 			    device_text, ns.at, text.at);
 }
 
+/* Most of the time was in a call of CUDA's: not in one of the system's, which the list
+ * has as well. */
+static bool in_cuda_call(const struct facts *facts, const struct starved *starved)
+{
+	const struct during *other = starved->other;
+
+	return other && other->kind == ACTIVITY_CALL && facts->session &&
+	       call_is_cuda(session_text(facts->session, other->name)) &&
+	       share_of(other->ns, starved->ns) >= CALL_PART;
+}
+
+static void host_advice(const struct facts *facts, struct finding *finding,
+			const struct starved *starved)
+{
+	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
+	bool in_call = in_cuda_call(facts, starved);
+
+	if (in_call)
+		finding_advice(
+			finding,
+			_("A CUDA call that takes so long loads modules, makes or ends a context, "
+			  "allocates memory, or waits: record after some steps of warming up, and "
+			  "allocate once"));
+	if (!wait_advice(finding, thread_wait(facts, idle)) && !in_call)
+		finding_advice(finding,
+			       _("Move that work out of the launching thread or between launches: "
+				 "other threads or processes, asynchronously, or less often"));
+}
+
 static void tell_host(const struct facts *facts, const struct rule *rule,
 		      const struct device_fact *device, const struct starved *starved,
 		      struct findings *findings)
 {
-	const struct idle_fact *idle = &starved->judged.idle[IDLE_HOST_LATE];
 	double share = share_of(starved->ns, starved->judged.span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= STARVED_BAD_SHARE ? SEVERITY_BAD : SEVERITY_WARN);
@@ -291,25 +345,16 @@ static void tell_host(const struct facts *facts, const struct rule *rule,
 	else
 		finding_evidence(finding, "idle.host_late.during", (double)starved->other->ns, "ns",
 				 tell_name(facts, starved->other->name));
-	if (!wait_advice(finding, thread_wait(facts, idle)))
-		finding_advice(finding,
-			       _("Move that work out of the launching thread or between launches: "
-				 "other threads or processes, asynchronously, or less often"));
-	if (starved->other && starved->other->kind == ACTIVITY_CALL &&
-	    thread_wait(facts, idle) == THREAD_UNKNOWN)
-		finding_advice(
-			finding,
-			_("A CUDA call that takes so long loads modules or makes a context "
-			  "for the first time, allocates memory, or waits: record after some "
-			  "steps of warming up, and allocate once"));
+	host_advice(facts, finding, starved);
 	/* Work of the host can be hidden only behind work of the device: the busy
 	 * time at most is there to hide it. */
 	finding_impact(finding,
 		       starved->ns < starved->judged.busy_ns ? starved->ns / 2
 							     : starved->judged.busy_ns / 2,
 		       starved->ns, part_judged(&starved->judged), starved->judged.span_ns);
-	finding_next(finding, _("mark the host's parts with torch.profiler.record_function or NVTX "
-				"ranges and record again"));
+	/* Who sees that the time went into a call of CUDA needs no ranges. */
+	if (!in_cuda_call(facts, starved))
+		advise_ranges(facts, finding);
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)

@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 #include "rules/tell_thread.h"
 
@@ -36,15 +37,40 @@ static void evidence(const struct facts *facts, struct findings *findings,
 	finding_evidence(finding, "small_kernels", (double)device->small_kernels, "count", where);
 }
 
-static void advice(struct finding *finding)
+static const struct advice ADVICE[] = {
+	{ N_("Launch many kernels at once: CUDA graphs (torch.cuda.graph, or "
+	     "torch.compile(mode=\"reduce-overhead\")); shapes and addresses must then stay the "
+	     "same"),
+	  N_("Launch many kernels at once: a CUDA graph (cudaStreamBeginCapture round a step, "
+	     "cudaGraphInstantiate once, cudaGraphLaunch in each step); addresses must then stay "
+	     "the same") },
+	{ N_("Launch fewer: torch.compile fuses elementwise operators; use fused optimizers "
+	     "(fused=True or foreach=True)"),
+	  N_("Launch fewer: make one kernel of those that follow each other on the same data") },
+	{ N_("Give each kernel more to do: a bigger batch, if memory and convergence allow it"),
+	  N_("Give each kernel more to do: several rows, tiles or problems in one grid") },
+};
+
+/* Most kernels come from graphs: the call launches so many on average. */
+static const double GRAPH_KERNELS = 2;
+
+static double kernels_a_launch(const struct device_fact *device)
 {
-	finding_advice(finding, _("Launch many kernels at once: CUDA graphs (torch.cuda.graph, or "
-				  "torch.compile(mode=\"reduce-overhead\")); shapes and addresses "
-				  "must then stay the same"));
-	finding_advice(finding, _("Launch fewer: torch.compile fuses elementwise operators; use "
-				  "fused optimizers (fused=True or foreach=True)"));
-	finding_advice(finding, _("Give each kernel more to do: a bigger batch, if memory and "
-				  "convergence allow it"));
+	return device->launch_count > 0
+		       ? (double)device->kernel_count / (double)device->launch_count
+		       : 0;
+}
+
+static void advice(const struct facts *facts, const struct device_fact *device,
+		   struct finding *finding)
+{
+	if (kernels_a_launch(device) >= GRAPH_KERNELS)
+		finding_advice(finding,
+			       _("Put more into each CUDA graph: what is lost here is between "
+				 "graphs, and a graph of several steps is one launch"));
+	else
+		advise(facts, finding, &ADVICE[0], 1);
+	advise(facts, finding, &ADVICE[1], sizeof(ADVICE) / sizeof(*ADVICE) - 1);
 	finding_next(finding, _("sonde report --layer timeline --top 30 PROFILE"));
 	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), avg(duration_ns) FROM "
 				"kernel GROUP BY name ORDER BY 2 DESC LIMIT 20\""));
@@ -120,7 +146,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding_impact(finding, low_ns > 0 ? low_ns : 0, high_ns, part_judged(&judged),
 		       judged.span_ns);
 	evidence(facts, findings, device, &judged, of_short, finding);
-	advice(finding);
+	advice(facts, device, finding);
 	tell_setup(findings, device, finding);
 	tell_host_doubt(facts, findings, finding);
 	/* Recording a stack at each call is just what makes launches slow. While

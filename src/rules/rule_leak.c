@@ -2,6 +2,7 @@
 
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 static const char *where_of(const struct facts *facts, const struct memory_fact *memory,
@@ -19,9 +20,6 @@ static struct finding *begin(const struct rule *rule, const struct memory_fact *
 	finding->device = memory->device;
 	/* What is obtained once a step may be meant to stay: a log, a cache. */
 	finding->grade = GRADE_MEDIUM;
-	finding_next(finding,
-		     _("sonde sql PROFILE \"SELECT bytes, count(*) FROM alloc GROUP BY bytes "
-		       "ORDER BY 2 DESC LIMIT 20\""));
 	return finding;
 }
 
@@ -59,29 +57,40 @@ static void tell_blocks(const struct facts *facts, const struct rule *rule,
 	finding_advice(finding,
 		       _("Give back what a step obtains (cudaFree, cudaFreeHost) before the "
 			 "next one, or obtain it once and use it again"));
-	finding_advice(finding,
-		       _("In a framework: look for tensors that are kept from step to step, "
-			 "and caches without a bound"));
+	advise(facts, finding,
+	       &(struct advice){ N_("In a framework: look for tensors that are kept from step to "
+				    "step, and caches without a bound"),
+				 NULL },
+	       1);
+	finding_next(finding,
+		     _("sonde sql PROFILE \"SELECT bytes, name, count(*) FROM alloc GROUP BY 1, 2 "
+		       "ORDER BY 3 DESC LIMIT 20\""));
 }
+
+/* Where those of a kind were made: for no translator, it is a command. */
+#define OBJECTS_MADE                                                                          \
+	"sonde sql PROFILE \"SELECT detail, start_ns FROM mark WHERE name = '%s' ORDER BY 2 " \
+	"DESC LIMIT 20\""
 
 /* By enum held_kind. */
 static const struct {
 	const char *title, *advice, *leaked, *live;
+	const char *mark; /* what the profile calls each one that is made */
 } OBJECTS[HELD_KINDS] = {
 	{ N_("Streams are made again and again and never destroyed"),
 	  N_("Make streams once and use them again; destroy those of a step with "
 	     "cudaStreamDestroy"),
-	  "memory.streams_leaked", "memory.streams_live" },
+	  "memory.streams_leaked", "memory.streams_live", "stream created" },
 	{ N_("CUDA events are made again and again and never destroyed"),
 	  N_("Keep events and record them again; destroy those of a step with cudaEventDestroy"),
-	  "memory.events_leaked", "memory.events_live" },
+	  "memory.events_leaked", "memory.events_live", "event created" },
 	{ N_("CUDA graphs are made again and again and never destroyed"),
 	  N_("Destroy a graph with cudaGraphDestroy once it is instantiated"),
-	  "memory.graphs_leaked", "memory.graphs_live" },
+	  "memory.graphs_leaked", "memory.graphs_live", "graph created" },
 	{ N_("CUDA graphs are instantiated again and again and never destroyed"),
 	  N_("Update an executable graph (cudaGraphExecUpdate) instead of making another one, or "
 	     "destroy it with cudaGraphExecDestroy"),
-	  "memory.graph_execs_leaked", "memory.graph_execs_live" },
+	  "memory.graph_execs_leaked", "memory.graph_execs_live", "graph instantiated" },
 };
 
 static const char *claim_of(enum held_kind kind, const char *leaked, const char *where,
@@ -127,6 +136,7 @@ static void tell_objects(const struct facts *facts, const struct rule *rule,
 			 object->site ? object->site : where);
 	finding_evidence(finding, OBJECTS[kind].live, (double)object->live, "count", where);
 	finding_advice(finding, _(OBJECTS[kind].advice));
+	finding_next(finding, finding_text(findings, OBJECTS_MADE, OBJECTS[kind].mark));
 }
 
 /* PyTorch keeps events that nobody uses, and makes one where none is left: until as many were

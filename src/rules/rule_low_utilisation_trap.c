@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 #include <math.h>
@@ -22,7 +23,27 @@ static const double SMALL_TIME_SHARE = 0.5;
 /* A shorter recording is a few launches, not a load. */
 static const int64_t SPAN_LEAST_NS = 1000000;
 
-static void advice(struct finding *finding)
+/* What would say more: what is not in the recording yet. */
+static void advise_measuring(const struct facts *facts, const struct device_fact *device,
+			     struct finding *finding)
+{
+	if (!device->system.metric[METRIC_sm_active_pct].count)
+		finding_next(finding, _("nvidia-smi dmon --gpm-metrics 2,3,5,10 -d 1 (Hopper and "
+					"later: SM activity, occupancy, tensor, DRAM)"));
+	if (!device->has_timeline)
+		finding_next(finding, _("sonde run -- COMMAND records which kernels they are"));
+	else if (!recorded_by_run(facts) || !facts->pc_samplings.count)
+		finding_next(finding, _("sonde run --pc-sampling on -- COMMAND tells what the "
+					"warps of each kernel wait for"));
+	if (device->has_timeline)
+		finding_next(finding,
+			     _("sonde sql PROFILE \"SELECT name, grid, block, count(*), "
+			       "sum(duration_ns) FROM kernel GROUP BY 1, 2, 3 ORDER BY 5 DESC "
+			       "LIMIT 20\""));
+}
+
+static void advice(const struct facts *facts, const struct device_fact *device,
+		   struct finding *finding)
 {
 	finding_advice(finding, _("Don't judge by utilisation: it says that some kernel ran. Look "
 				  "at SM activity, occupancy or the work done per second"));
@@ -30,9 +51,7 @@ static void advice(struct finding *finding)
 		finding,
 		_("Give the card more at once: a bigger batch, larger grids, work on several "
 		  "streams, fused small kernels; or share it, by MPS or MIG, with other jobs"));
-	finding_next(finding, _("nvidia-smi dmon --gpm-metrics 2,3,5,10 -d 1 (Hopper and later: SM "
-				"activity, occupancy, tensor, DRAM)"));
-	finding_next(finding, _("record a timeline (torch.profiler) and import it: sonde import"));
+	advise_measuring(facts, device, finding);
 }
 
 static void of_samples(const struct facts *facts, const struct rule *rule,
@@ -69,7 +88,7 @@ static void of_samples(const struct facts *facts, const struct rule *rule,
 			 where);
 	finding_evidence(finding, "sm_active_pct", system->high_util_sm_active_pct, "%", where);
 	finding_evidence(finding, "power_share", 100 * system->high_util_power_share, "%", where);
-	advice(finding);
+	advice(facts, device, finding);
 }
 
 /* The part of kernel time in kernels with fewer blocks than half of the SMs;
@@ -131,7 +150,7 @@ static void of_timeline(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "kernel_ns", (double)device->kernel_ns, "ns", where);
 	finding_evidence(finding, "small_grid_share", 100 * share, "%", where);
 	finding_evidence(finding, "sm_count", (double)sms, "count", where);
-	advice(finding);
+	advice(facts, device, finding);
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)

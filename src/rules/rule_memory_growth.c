@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 #include <math.h>
@@ -9,18 +10,30 @@
 static const size_t STEPS_LEAST = 20;
 static const double GROWTH_BYTES_PER_STEP = 64.0 * 1024;
 
-static void advice(struct finding *finding)
+static const struct advice ADVICE[] = {
+	{ N_("Look for tensors that are kept: losses or outputs in a list (use .detach() or "
+	     ".item()), state that holds its graph, caches without a bound, hooks, exceptions "
+	     "that keep frames"),
+	  N_("Look for what a step obtains and does not give back (cudaMalloc, cudaMallocAsync "
+	     "without cudaFree), and for caches without a bound") },
+	{ N_("If the framework's own count stays flat while the card's grows: fragmentation "
+	     "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True), new streams or graphs, or a "
+	     "library outside the framework"),
+	  N_("If what the program obtains stays flat while the card's count grows: new streams, "
+	     "events or graphs, modules loaded again, or a library's work space") },
+};
+
+static const struct advice NEXT = {
+	N_("torch.cuda.memory._record_memory_history() and _dump_snapshot(\"snapshot.pickle\") "
+	   "show each block with its stack"),
+	N_("sonde run -- COMMAND says what is held at the end, and which code obtained it"),
+};
+
+static void advice(const struct facts *facts, struct finding *finding)
 {
-	finding_advice(finding, _("Look for tensors that are kept: losses or outputs in a list "
-				  "(use .detach() or .item()), state that holds its graph, caches "
-				  "without a bound, hooks, exceptions that keep frames"));
-	finding_advice(finding,
-		       _("If the framework's own count stays flat while the card's grows: "
-			 "fragmentation (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True), new "
-			 "streams or graphs, or a library outside the framework"));
-	finding_next(finding,
-		     _("torch.cuda.memory._record_memory_history() and "
-		       "_dump_snapshot(\"snapshot.pickle\") show each block with its stack"));
+	advise(facts, finding, ADVICE, sizeof(ADVICE) / sizeof(*ADVICE));
+	if (program_of(facts) == PROGRAM_FRAMEWORK || !recorded_by_run(facts))
+		advise_next(facts, finding, NEXT);
 }
 
 static const char *time_left(const struct device_fact *device, struct findings *findings,
@@ -60,7 +73,7 @@ static void of_device(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "mem_growth_bytes_s", system->mem_growth_bytes_s, "B/s", where);
 	if (system->interval_assumed)
 		finding_lose_grade(finding);
-	advice(finding);
+	advice(facts, finding);
 }
 
 static void of_process(const struct facts *facts, const struct rule *rule,
@@ -81,7 +94,7 @@ static void of_process(const struct facts *facts, const struct rule *rule,
 		units_bytes(&minute, whole_of(60 * process->mem_growth_bytes_s)));
 	finding_evidence(finding, "mem_growth_bytes", process->mem_growth_bytes, "B", where);
 	finding_evidence(finding, "mem_growth_bytes_s", process->mem_growth_bytes_s, "B/s", where);
-	advice(finding);
+	advice(facts, finding);
 }
 
 static const char *where_of(const struct facts *facts, const struct memory_fact *memory,
@@ -120,7 +133,7 @@ static void of_allocator(const struct facts *facts, const struct rule *rule,
 		where, units_bytes(&bytes, whole_of(memory->growth_bytes_per_step)), memory->steps);
 	finding_evidence(finding, "growth_bytes_per_step", memory->growth_bytes_per_step, "B",
 			 where);
-	advice(finding);
+	advice(facts, finding);
 }
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)

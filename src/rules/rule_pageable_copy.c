@@ -1,6 +1,7 @@
 #include "base/i18n.h"
 #include "base/units.h"
 #include "model/event.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 #include <math.h>
@@ -11,6 +12,17 @@
 static const int64_t PAGEABLE_BYTES = 1 << 20;
 static const double PAGEABLE_SHARE = 0.001;
 static const double PAGEABLE_WARN_SHARE = 0.05;
+
+static const struct advice ADVICE[] = {
+	{ N_("Use pinned memory: DataLoader(pin_memory=True), or tensor.pin_memory() once for "
+	     "a buffer that is used again; then .to(device, non_blocking=True)"),
+	  N_("Use pinned memory: cudaMallocHost once for a buffer that is used again, or "
+	     "cudaHostRegister for one that is there; then cudaMemcpyAsync on a stream") },
+	{ N_("Pin what is reused, not everything: pinned memory can't be swapped out and is slow "
+	     "to get"),
+	  N_("Pin what is reused, not everything: pinned memory can't be swapped out and is slow "
+	     "to get") },
+};
 
 struct copies {
 	int64_t count, bytes, sum_ns, union_ns;
@@ -74,12 +86,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "copies.pageable.sum_ns", (double)sum->sum_ns, "ns", where);
 	finding_evidence(finding, "copies.pageable.gbps", rate_gbps, "GB/s", where);
 	finding_evidence(finding, "copies.pinned.gbps", sum->pinned_gbps, "GB/s", where);
-	finding_advice(
-		finding,
-		_("Use pinned memory: DataLoader(pin_memory=True), or tensor.pin_memory() once for "
-		  "a buffer that is used again; then .to(device, non_blocking=True)"));
-	finding_advice(finding, _("Pin what is reused, not everything: pinned memory can't be "
-				  "swapped out and is slow to get"));
+	advise(facts, finding, ADVICE, sizeof(ADVICE) / sizeof(*ADVICE));
 	finding_next(finding, _("sonde sql PROFILE \"SELECT name, count(*), "
 				"sum(bytes), sum(duration_ns) FROM memcpy GROUP BY name\""));
 }

@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 /* With fewer steps there is no usual one to differ from. */
@@ -7,6 +8,15 @@ static const size_t STEPS_LEAST = 5;
 /* All outliers together must cost so much of all steps; those of the set-up are its own. */
 static const double OUTLIER_SHARE = 0.01;
 static const double OUTLIER_WARN_SHARE = 0.1;
+
+static const struct advice ADVICE[] = {
+	{ N_("Look at what the longest steps do besides: checkpoints, evaluation, logging, a new "
+	     "shape that is compiled or tuned (cudnn.benchmark), garbage collection, cudaMalloc "
+	     "after the cache is full, a slow storage read"),
+	  N_("Look at what the longest steps do besides: output, logging, memory that is obtained "
+	     "or given back, code that is loaded or compiled for the first time, a slow storage "
+	     "read") },
+};
 
 struct outliers {
 	int64_t count, over_p50_ns, over_p95_ns, all_ns;
@@ -73,13 +83,13 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 	finding_evidence(finding, "steps.p50_ns", (double)steps->p50_ns, "ns", "");
 	finding_evidence(finding, "steps.p95_ns", (double)steps->p95_ns, "ns", "");
 	finding_evidence(finding, "steps.outliers", (double)sum->count, "count", "");
-	finding_advice(
-		finding,
-		_("Look at what the longest steps do besides: checkpoints, evaluation, logging, a "
-		  "new shape that is compiled or tuned (cudnn.benchmark), garbage collection, "
-		  "cudaMalloc after the cache is full, a slow storage read"));
-	finding_next(finding, _("sonde sql PROFILE \"SELECT name, start_ns, duration_ns FROM range "
-				"ORDER BY duration_ns DESC LIMIT 20\""));
+	advise(facts, finding, ADVICE, sizeof(ADVICE) / sizeof(*ADVICE));
+	/* Steps that nobody named are no ranges. */
+	finding_next(finding,
+		     steps->name ? _("sonde sql PROFILE \"SELECT name, start_ns, duration_ns FROM "
+				     "range ORDER BY duration_ns DESC LIMIT 20\"")
+				 : _("sonde sql PROFILE \"SELECT name, start_ns, duration_ns FROM "
+				     "runtime ORDER BY duration_ns DESC LIMIT 20\""));
 	tell_host_doubt(facts, findings, finding);
 }
 

@@ -1,5 +1,6 @@
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/advise.h"
 #include "rules/tell.h"
 
 #include <math.h>
@@ -16,6 +17,23 @@ static const int64_t READBACKS_LEAST = 3;
 /* Without steps, or when they are seldom: told if they cost so much. */
 static const double READBACK_SHARE = 0.01;
 static const double READBACK_WARN_SHARE = 0.05;
+
+static const struct advice ADVICE[] = {
+	{ N_("Don't read a loss or metric in each step: add it up in a tensor on the GPU "
+	     "(loss.detach()) and call .item() every hundred steps"),
+	  N_("Don't read a result in each step: add it up in memory of the GPU and copy it every "
+	     "hundred steps") },
+	{ N_("Watch for hidden reads: print of a tensor, float(), bool(), if tensor:, "
+	     "tensor.nonzero(), masks as indices, .cpu(), gradient-norm checks"),
+	  N_("Where each value is needed: cudaMemcpyAsync into pinned memory, cudaEventRecord "
+	     "behind it, launch the next step, and only then wait for the event") },
+};
+
+static const struct advice NEXT = {
+	N_("torch.cuda.set_sync_debug_mode(\"warn\") names each line that waits"),
+	N_("sonde sql PROFILE \"SELECT start_ns, bytes, duration_ns, name FROM memcpy WHERE "
+	   "bytes <= 64 ORDER BY start_ns LIMIT 20\""),
+};
 
 struct readbacks {
 	int64_t count, blocked_ns, idle_ns;
@@ -86,14 +104,8 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	finding_evidence(finding, "readbacks.per_step", sum->per_step, "count", where);
 	finding_evidence(finding, "readbacks.blocked_ns", (double)sum->blocked_ns, "ns", where);
 	finding_evidence(finding, "readbacks.idle_ns", (double)sum->idle_ns, "ns", where);
-	finding_advice(finding,
-		       _("Don't read a loss or metric in each step: add it up in a tensor on the "
-			 "GPU (loss.detach()) and call .item() every hundred steps"));
-	finding_advice(finding,
-		       _("Watch for hidden reads: print of a tensor, float(), bool(), if tensor:, "
-			 "tensor.nonzero(), masks as indices, .cpu(), gradient-norm checks"));
-	finding_next(finding,
-		     _("torch.cuda.set_sync_debug_mode(\"warn\") names each line that waits"));
+	advise(facts, finding, ADVICE, sizeof(ADVICE) / sizeof(*ADVICE));
+	advise_next(facts, finding, NEXT);
 	finding->coverage = isnan(device->coverage) ? 0 : device->coverage;
 	tell_host_doubt(facts, findings, finding);
 }
@@ -120,8 +132,8 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 const struct rule rule_sync_readback = {
 	.id = "sync_readback",
 	.title = N_("Reading tiny results stops the host"),
-	.why = N_("A value that Python needs (.item()) is there only when the GPU has done all "
-		  "work before it; meanwhile nothing new is launched."),
+	.why = N_("A value that the host needs is there only when the GPU has done all work "
+		  "before it; meanwhile nothing new is launched."),
 	.layer = LAYER_TIMELINE,
 	.apply = apply,
 };

@@ -104,10 +104,25 @@ const char *thread_wait_text(enum thread_wait wait)
 	return *text[wait] ? _(text[wait]) : "";
 }
 
-static const char *state_text(const struct idle_fact *idle, struct findings *findings)
+/* "it ran, most of the time in cudaLaunchKernel": what it did is known. */
+static const char *running_text(const struct facts *facts, const struct idle_fact *idle,
+				struct findings *findings)
+{
+	const struct during *most = idle->during.count ? &idle->during.at[0] : NULL;
+
+	if (!most || most->kind != ACTIVITY_CALL || CALL_PARTS * most->ns < idle->ns)
+		return thread_wait_text(THREAD_RUNS);
+	return finding_text(findings, _("it ran, most of the time in %s"),
+			    session_text(facts->session, most->name));
+}
+
+static const char *state_text(const struct facts *facts, const struct idle_fact *idle,
+			      struct findings *findings)
 {
 	const char *state = idle->thread_state;
-	const char *what = thread_wait_text(thread_wait_of(state));
+	enum thread_wait wait = thread_wait_of(state);
+	const char *what =
+		wait == THREAD_RUNS ? running_text(facts, idle, findings) : thread_wait_text(wait);
 	struct unit_text ns, all;
 
 	if (idle->thread_ns > 0) /* "it waited for storage", "waiting: pread", "1.2 s", "1.4 s" */
@@ -166,7 +181,7 @@ const char *tell_thread(const struct facts *facts, const struct idle_fact *idle,
 	if (!facts->session)
 		return text;
 	if (idle->thread_state)
-		text = state_text(idle, findings);
+		text = state_text(facts, idle, findings);
 	else if (thread_wait(facts, idle))
 		text = finding_text(findings, _(" Its thread meanwhile: %s (in %s)."),
 				    thread_wait_text(thread_wait(facts, idle)),
