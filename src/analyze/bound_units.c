@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/i18n.h"
+
 struct unit_counter {
 	enum unit_group group;
 	const char *unit;
@@ -32,10 +34,10 @@ static const struct unit_counter SOURCES[] = {
 	{ UNIT_L2, "lts", "lts__d_sectors_fill_sysmem" },
 	{ UNIT_L2, "lts", "lts__lts2xbar_cycles_active" },
 	{ UNIT_L2, "lts", "lts__xbar2lts_cycles_active" },
-	{ UNIT_L1, "l1tex data pipe", "l1tex__data_pipe_lsu_wavefronts" },
-	{ UNIT_L1, "l1tex data pipe", "l1tex__data_bank_reads" },
-	{ UNIT_L1, "l1tex data pipe", "l1tex__data_bank_writes" },
-	{ UNIT_L1, "l1tex data pipe", "l1tex__data_pipe_tex_wavefronts" },
+	{ UNIT_L1, N_("l1tex data pipe"), "l1tex__data_pipe_lsu_wavefronts" },
+	{ UNIT_L1, N_("l1tex data pipe"), "l1tex__data_bank_reads" },
+	{ UNIT_L1, N_("l1tex data pipe"), "l1tex__data_bank_writes" },
+	{ UNIT_L1, N_("l1tex data pipe"), "l1tex__data_pipe_tex_wavefronts" },
 	{ UNIT_L1, "l1tex", "l1tex__f_wavefronts" },
 	{ UNIT_L1, "l1tex", "l1tex__lsuin_requests" },
 	{ UNIT_L1, "l1tex", "l1tex__texin_sm2tex_req_cycles_active" },
@@ -51,7 +53,7 @@ static const struct unit_counter SOURCES[] = {
 	{ UNIT_MIO, "mio", "sm__mio_pq_read_cycles_active" },
 	{ UNIT_MIO, "mio", "sm__mio_pq_write_cycles_active" },
 	{ UNIT_MIO, "mio", "sm__mio2rf_writeback_active" },
-	{ UNIT_MIO, "constant cache", "idc__request_cycles_active" },
+	{ UNIT_MIO, N_("constant cache"), "idc__request_cycles_active" },
 	{ UNIT_MIO, "tex", "sm__inst_executed_pipe_tex" },
 	{ UNIT_MIO, "tma", "sm__pipe_tma_cycles_active" },
 	{ UNIT_PIPE, "alu", "sm__pipe_alu_cycles_active" },
@@ -73,10 +75,10 @@ static const struct unit_counter SOURCES[] = {
 	{ UNIT_PIPE, "tensor", "sm__pipe_tc_cycles_active" },
 	{ UNIT_PIPE, "cbu", "sm__inst_executed_pipe_cbu_pred_on_any" },
 	{ UNIT_PIPE, "uniform", "sm__inst_executed_pipe_uniform" },
-	{ UNIT_ISSUE, "issue slots", "sm__issue_active" },
-	{ UNIT_ISSUE, "issue slots", "sm__inst_issued" },
-	{ UNIT_ISSUE, "issue slots", "sm__inst_executed" },
-	{ UNIT_ISSUE, "issue slots", "smsp__issue_active" },
+	{ UNIT_ISSUE, N_("issue slots"), "sm__issue_active" },
+	{ UNIT_ISSUE, N_("issue slots"), "sm__inst_issued" },
+	{ UNIT_ISSUE, N_("issue slots"), "sm__inst_executed" },
+	{ UNIT_ISSUE, N_("issue slots"), "smsp__issue_active" },
 };
 
 /* Only where a group has none of the above. `active`: a share of the time in
@@ -101,7 +103,8 @@ static const struct headline {
 	{ UNIT_PIPE, "", "sm__instruction_throughput.avg.pct_of_peak_sustained_active", true },
 	{ UNIT_PIPE, "", "sm__instruction_throughput.avg.pct_of_peak_sustained_elapsed", false },
 	{ UNIT_PIPE, "", "Compute Workload Analysis / SM Busy", true },
-	{ UNIT_ISSUE, "issue slots", "smsp__issue_active.avg.pct_of_peak_sustained_active", true },
+	{ UNIT_ISSUE, N_("issue slots"), "smsp__issue_active.avg.pct_of_peak_sustained_active",
+	  true },
 	{ UNIT_ISSUE, "issue slots", "Compute Workload Analysis / Issue Slots Busy", true },
 	{ UNIT_ISSUE, "issue slots", "Scheduler Statistics / One or More Eligible", true },
 };
@@ -223,7 +226,7 @@ static void read_shared_pipe(const struct metric_table *table,
 
 	if (row && !isfinite(counters->fp64_pct) && !isfinite(counters->tensor_pct))
 		take(&loads->group[UNIT_PIPE], rescale(row->value, UNIT_PIPE, counters, NAN),
-		     "shared pipe", row, false);
+		     N_("shared pipe"), row, false);
 }
 
 static void read_headlines(const struct metric_table *table, const struct kernel_counters *counters,
@@ -281,7 +284,7 @@ static void name_shared_memory(const struct metric_table *table, struct unit_loa
 	}
 	if (isfinite(l1->pct) && !l1->headline && strcmp(l1->unit, "tma") != 0 &&
 	    shared >= SHARED_MEMORY_PART * all)
-		l1->unit = "shared memory";
+		l1->unit = N_("shared memory");
 }
 
 void unit_loads_read(const struct metric_table *table, const struct kernel_counters *counters,

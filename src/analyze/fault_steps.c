@@ -7,6 +7,7 @@
 
 #include "analyze/faults.h"
 #include "base/capped.h"
+#include "base/i18n.h"
 #include "base/units.h"
 
 /* Names at one step; more would hide the rest. */
@@ -40,8 +41,8 @@ static const char *device_text(struct facts *facts, uint32_t device)
 		return "";
 	row = &facts->session->devices.at[device];
 	if (row->ordinal >= 0)
-		return arena_printf(&facts->arena, " on GPU %lld", (long long)row->ordinal);
-	return row->pci_bus ? arena_printf(&facts->arena, " on GPU %s",
+		return arena_printf(&facts->arena, _(" on GPU %lld"), (long long)row->ordinal);
+	return row->pci_bus ? arena_printf(&facts->arena, _(" on GPU %s"),
 					   session_text(facts->session, row->pci_bus))
 			    : "";
 }
@@ -64,9 +65,10 @@ static const char *fault_text(struct facts *facts, const struct fault_event *eve
 	const char *text;
 
 	fault_title(&group->first, &title);
-	text = arena_printf(&facts->arena, "%s%s", title.at, device_text(facts, group->device));
+	text = arena_printf(&facts->arena, "%s%s", title.len ? _(title.at) : "",
+			    device_text(facts, group->device));
 	if (event->time_ns >= step->start_ns && event->time_ns <= step->end_ns)
-		text = arena_printf(&facts->arena, "%s %s into it", text,
+		text = arena_printf(&facts->arena, _("%s %s into it"), text,
 				    units_ns(&after, event->time_ns - step->start_ns));
 	buf_done(&title);
 	return text;
@@ -116,13 +118,13 @@ static bool is_usual(const struct facts *facts, const struct step_facts *steps,
 
 static const char *episode_text(struct facts *facts, uint32_t device, const struct episode *episode)
 {
-	const char *text = arena_printf(&facts->arena, "clock%s held down (%s",
-					device_text(facts, device), episode->reason);
+	const char *where = device_text(facts, device);
 
 	if (isfinite(episode->mhz_in) && isfinite(episode->mhz_before))
-		return arena_printf(&facts->arena, "%s, %.0f instead of %.0f MHz)", text,
-				    episode->mhz_in, episode->mhz_before);
-	return arena_printf(&facts->arena, "%s)", text);
+		return arena_printf(&facts->arena,
+				    _("clock%s held down (%s, %.0f instead of %.0f MHz)"), where,
+				    episode->reason, episode->mhz_in, episode->mhz_before);
+	return arena_printf(&facts->arena, _("clock%s held down (%s)"), where, episode->reason);
 }
 
 static size_t name_clocks(struct facts *facts, const struct step_facts *steps, struct step *step,
@@ -146,7 +148,7 @@ static size_t name_clocks(struct facts *facts, const struct step_facts *steps, s
 
 		if (touches(facts->session, step, mark->source, mark->time_ns, mark->time_ns))
 			name_first(step, named++,
-				   arena_printf(&facts->arena, "clock reasons%s changed: %s",
+				   arena_printf(&facts->arena, _("clock reasons%s changed: %s"),
 						device_text(facts, mark->device),
 						session_text(facts->session, mark->name)));
 	}

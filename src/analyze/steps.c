@@ -278,7 +278,7 @@ static void differs(struct steps *steps, struct step *step, const char *what, in
 	struct unit_text text;
 
 	if ((double)(ns - usual_ns) >= DIFFERS_SHARE * (double)excess_ns)
-		*VEC_ADD(&step->differs) = arena_printf(&steps->facts->arena, "%s %s more", what,
+		*VEC_ADD(&step->differs) = arena_printf(&steps->facts->arena, _("%s %s more"), what,
 							units_ns(&text, ns - usual_ns));
 }
 
@@ -297,13 +297,15 @@ static void outliers(struct steps *steps, const struct usual *usual, int64_t dev
 		    (double)excess <= OUTLIER_DEVIATIONS * (double)deviation_ns)
 			continue;
 		step->outlier = true;
-		differs(steps, step, "loader", steps->loader_ns.at[i], usual->loader_ns, excess);
-		differs(steps, step, "idle", step->idle_ns, usual->idle_ns, excess);
-		differs(steps, step, "GPU busy", step->gpu_busy_ns, usual->busy_ns, excess);
+		differs(steps, step, _("loader"), steps->loader_ns.at[i], usual->loader_ns, excess);
+		differs(steps, step, _("idle"), step->idle_ns, usual->idle_ns, excess);
+		differs(steps, step, _("GPU busy"), step->gpu_busy_ns, usual->busy_ns, excess);
 		if ((double)kernels >= DIFFERS_SHARE * (double)usual->kernels && kernels > 0)
 			*VEC_ADD(&step->differs) =
-				arena_printf(&steps->facts->arena, "%lld kernel%s more",
-					     (long long)kernels, kernels == 1 ? "" : "s");
+				arena_printf(&steps->facts->arena,
+					     ngettext("%lld kernel more", "%lld kernels more",
+						      (unsigned long)kernels),
+					     (long long)kernels);
 	}
 }
 

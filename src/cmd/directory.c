@@ -4,6 +4,7 @@
 
 #include "base/own.h"
 #include "base/str.h"
+#include "model/note.h"
 #include "store/join.h"
 #include "store/recorder.h"
 #include "store/store.h"
@@ -86,18 +87,17 @@ static int join_files(const struct recorder_files *files, int64_t from_ns, struc
 			continue;
 		if (store_open(file->path, &store, &own) < 0) {
 			if (session->sources.count)
-				session_note(session, 0, "left out: %s", own.line);
+				session_note(session, 0, NOTE_LEFT_OUT, own.line);
 			continue;
 		}
 		if (join_add(join, store, err) < 0)
 			return err->code;
 		if (store_was_cut(store) && !file->is_part && session->sources.count)
-			session_note(session, 0, "%s: was cut off", file->path);
+			session_note(session, 0, NOTE_CUT_OFF, file->path);
 		count++;
 	}
 	if (flights && session->sources.count)
-		session_note(session, 0, "flight records that are reported by themselves: %d",
-			     flights);
+		session_note(session, 0, NOTE_FLIGHTS, flights);
 	return count;
 }
 

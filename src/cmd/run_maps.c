@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "collect/perf_request.h"
 #include "collect/python.h"
+#include "model/note.h"
 
 #define SUPPORT "PYTHONPERFSUPPORT"
 
@@ -42,7 +43,7 @@ size_t run_maps_environment(const struct run_maps *maps, struct buf *ret_env)
 static bool tell_old(const struct threads *threads, struct session *session)
 {
 	static const uint32_t WRITES = 0x030c0000;
-	char name[16] = "before 3.11";
+	char number[16];
 	int64_t first_pid = 0, pid;
 	uint32_t first = 0, version;
 	int more = -1;
@@ -58,13 +59,10 @@ static bool tell_old(const struct threads *threads, struct session *session)
 	}
 	if (!first)
 		return false;
-	if (first != PYTHON_OLD)
-		(void)snprintf(name, sizeof(name), "%u.%u", first >> 24 & 255, first >> 16 & 255);
-	session_note(
-		session, SESSION_NONE,
-		"--perf-map: Python %s of process %lld%s writes no perf map, as 3.12 and later "
-		"do: its functions have no names in call stacks",
-		name, (long long)first_pid, more ? " and others" : "");
+	(void)snprintf(number, sizeof(number), "%u.%u", first >> 24 & 255, first >> 16 & 255);
+	session_note(session, SESSION_NONE, NOTE_MAPS_OLD,
+		     first == PYTHON_OLD ? NOTE_MAPS_OLDER : number, (long long)first_pid,
+		     more ? NOTE_AND_OTHERS : "");
 	return true;
 }
 
@@ -72,14 +70,10 @@ static void tell(const struct perf_request_counts *counts, const struct threads 
 		 struct session *session)
 {
 	if (!tell_old(threads, session) && !counts->seen)
-		session_note(session, SESSION_NONE,
-			     "--perf-map: no process wrote a perf map: none was Python 3.12 or "
-			     "later that heeds its environment");
+		session_note(session, SESSION_NONE, NOTE_MAPS_NONE);
 	if (counts->unsure || counts->overrun)
-		session_note(session, SESSION_NONE,
-			     "--perf-map: perf maps of Python that stayed in /tmp: %lld%s; their "
-			     "processes ended before it could be seen whether they are of this run",
-			     (long long)counts->unsure, counts->overrun ? " or more" : "");
+		session_note(session, SESSION_NONE, NOTE_MAPS_STAYED, (long long)counts->unsure,
+			     counts->overrun ? NOTE_OR_MORE : "");
 }
 
 void run_maps_close(struct run_maps *maps, const struct threads *threads, struct session *session)

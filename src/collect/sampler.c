@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "model/note.h"
 
 /* Bits that are no hindrance: an idle card, and clocks somebody asked for. */
 static const uint64_t HARMLESS_REASONS = 0x1 | 0x2;
@@ -307,7 +308,7 @@ int sampler_silence(struct sampler *sampler, int64_t utc_ns, const char *why, st
 	if (!strcmp(sampler->silence, why))
 		return 0;
 	(void)snprintf(sampler->silence, sizeof(sampler->silence), "%s", why);
-	session_note(session, sampler->source, "rounds without values: %s", why);
+	session_note(session, sampler->source, NOTE_NO_VALUES, why);
 	return push_driver(sampler, utc_ns, "the driver gives no values", why, err);
 }
 

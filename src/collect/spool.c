@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "collect/spool_process.h"
+#include "model/note.h"
 
 static const uint64_t MEMORY = 64 << 20;
 static const uint64_t BUFFER_BYTES = 512 << 10;
@@ -374,10 +375,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 		ret = spooled_close_ranges(p, clock_steady_ns());
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
 	    atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
-		session_note(sink->session, p->source,
-			     "process %u ended without its exit handlers: what it had not handed "
-			     "over is lost",
-			     p->pid);
+		session_note(sink->session, p->source, NOTE_KILLED, p->pid);
 	sum_up(spool, sink, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;
@@ -521,8 +519,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 		ret = spooled_open_waits(p, clock_steady_ns(), true);
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
-	spooled_complain(&spool->complaints, p,
-			 "still runs: what it does from here on is not recorded");
+	spooled_complain(&spool->complaints, p, NOTE_STILL_RUNS);
 	sum_up(spool, sink, p);
 	process_free(spool, p);
 	spool->live[index] = NULL;

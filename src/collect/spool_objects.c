@@ -7,6 +7,7 @@
  * and the place is what the marks say.
  */
 #include "collect/spool_process.h"
+#include "model/note.h"
 
 #include <string.h>
 
@@ -71,10 +72,8 @@ static int64_t place_for(struct spooled *p)
 	}
 	if (p->objects.count == OBJECTS_MAX) {
 		if (!p->objects_full)
-			session_note(p->sink->session, p->source,
-				     "process %u: %d events and graphs live at a time: more are "
-				     "not told of",
-				     p->pid, OBJECTS_MAX);
+			session_note(p->sink->session, p->source, NOTE_OBJECTS_FULL, p->pid,
+				     OBJECTS_MAX);
 		p->objects_full = true;
 		return -1;
 	}

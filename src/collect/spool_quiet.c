@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "collect/spool_process.h"
+#include "model/note.h"
 
 enum { CONTEXTS_MAX = 16, RUNS_MAX = 1 << 16, WINDOWS_LEAST = 4, LAUNCHES_LEAST = 100 };
 
@@ -234,10 +235,8 @@ static const char *too_few(struct spooled *p, const struct grid_run *runs, size_
 
 	for (size_t i = 0; i < windows; i++)
 		known += runs[i].from != 0;
-	snprintf(p->quiet_why, sizeof(p->quiet_why),
-		 "%zu of %zu windows had launches, and %zu pauses between them enough to be "
-		 "compared; it takes %d",
-		 known, windows, compared, WINDOWS_LEAST);
+	snprintf(p->quiet_why, sizeof(p->quiet_why), NOTE_COST_FEW, known, windows, compared,
+		 WINDOWS_LEAST);
 	return p->quiet_why;
 }
 
@@ -250,7 +249,7 @@ const char *spooled_quiet_summary(struct spooled *p)
 	const char *why = NULL;
 
 	if (!grids || !grids->runs.count)
-		return "the launches have no numbers";
+		return NOTE_COST_NUMBERS;
 	runs = runs_of_windows(p, grids);
 	/* Before the first kernel and after the last there is nothing to compare. */
 	while (from < to && !runs[from].from)
@@ -259,7 +258,7 @@ const char *spooled_quiet_summary(struct spooled *p)
 		to--;
 	if (to - from < WINDOWS_LEAST + 1) {
 		free(runs);
-		return "too few windows: the program is too short";
+		return NOTE_COST_SHORT;
 	}
 	costs.ns = mem_zero((to - from) * sizeof(*costs.ns));
 	costs.share = mem_zero((to - from) * sizeof(*costs.share));

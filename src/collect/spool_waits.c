@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "collect/spool_process.h"
+#include "model/note.h"
 
 /* From then on somebody may want to know what the thread is at. */
 static const int64_t LONG_NS = 100000000;
@@ -173,9 +174,7 @@ int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
 				       end_ns - wait.since_ns);
 	}
 	if (dropped)
-		session_note(p->sink->session, p->source,
-			     "process %u: %llu waits found no room while they lasted: had one not "
-			     "returned, it would not be told",
-			     p->pid, (unsigned long long)dropped);
+		session_note(p->sink->session, p->source, NOTE_WAITS_LOST, p->pid,
+			     (unsigned long long)dropped);
 	return ret;
 }

@@ -16,6 +16,7 @@
 #include "collect/perf_watch.h"
 #include "collect/proc.h"
 #include "collect/python_thread.h"
+#include "model/note.h"
 #include "model/thread_state.h"
 
 static const int64_t INTERVAL_NS = 20000000;
@@ -476,9 +477,7 @@ static int feed(struct threads *threads, struct watched *watched, int64_t now_ns
 	session_loss(session, threads->source, LOSS_dropped, perf_watch_lost(watched->perf));
 	session_loss(session, threads->source, LOSS_seen, perf_watch_seen(watched->perf));
 	if (!was_limited && perf_watch_limited(watched->perf) && !threads->limited++)
-		session_note(session, threads->source,
-			     "thread %lld switches so often that to record it would slow it: "
-			     "fewer records, or looks, of it and others like it",
+		session_note(session, threads->source, NOTE_THREAD_BUSY,
 			     (long long)session->lanes.at[watched->lane].tid);
 	return alive || end(threads, watched, now_ns, err) == 0 ? alive : err->code;
 }
@@ -553,9 +552,7 @@ int threads_tick(struct threads *threads, int64_t now_ns, struct err *err)
 int threads_finish(struct threads *threads, int64_t now_ns, struct err *err)
 {
 	if (threads && threads->left_out)
-		session_note(threads->sink->session, SESSION_NONE,
-			     "%lld threads more than %d made calls at a time: what they were at is "
-			     "not recorded",
+		session_note(threads->sink->session, SESSION_NONE, NOTE_THREADS_LEFT_OUT,
 			     (long long)threads->left_out, THREADS_MAX);
 	if (threads && for_all(threads, feed, now_ns, err) < 0)
 		return err->code;

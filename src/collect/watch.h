@@ -14,14 +14,15 @@
 
 #include "base/own.h"
 #include "collect/board.h"
+#include "model/note.h"
 
 /* X(id, word, what). The word stands in file names. */
-#define TRIGGER_LIST(X)                                        \
-	X(XID, "xid", "the driver reported a fault")           \
-	X(LOST, "lost", "a card was lost")                     \
-	X(THERMAL, "thermal", "a card was slowed by its heat") \
-	X(CLOCK, "clock", "a card's clock fell under load")    \
-	X(OOM, "oom", "a process was killed for lack of memory")
+#define TRIGGER_LIST(X)                      \
+	X(XID, "xid", NOTE_FAULT_TOLD)       \
+	X(LOST, "lost", NOTE_CARD_LOST)      \
+	X(THERMAL, "thermal", NOTE_CARD_HOT) \
+	X(CLOCK, "clock", NOTE_CLOCK_FELL)   \
+	X(OOM, "oom", NOTE_HOST_OOM)
 
 enum trigger_kind {
 #define X(id, word, what) TRIGGER_##id,

@@ -11,6 +11,8 @@
 const char *text_device_short(struct page *page, const struct facts *facts, uint32_t id);
 /* A string of the session, fit to show. */
 const char *text_string(struct page *page, const struct facts *facts, uint32_t id);
+/* What the recording says of itself, in the reader's language. */
+const char *text_note(struct page *page, const char *note);
 
 void text_header(struct page *page, const struct facts *facts);
 void text_timeline(struct page *page, const struct facts *facts);

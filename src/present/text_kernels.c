@@ -276,7 +276,7 @@ static void counter_row(struct page *page, const struct facts *facts,
 				  : NULL);
 	table_cell(table, kernel->has_bound ? bound_name(kernel->bound.bound) : NULL);
 	table_cell(table, kernel->has_bound && kernel->bound.unit && *kernel->bound.unit
-				  ? kernel->bound.unit
+				  ? _(kernel->bound.unit)
 				  : NULL);
 	table_cell(table, kernel->has_bound ? grade_name(kernel->bound.grade) : NULL);
 	table_cell(table, has ? percent(page, counters->sm_pct) : NULL);

@@ -202,5 +202,7 @@ void text_loss(struct page *page, const struct facts *facts)
 			  INK_PLAIN, text_string(page, facts, session->missing_columns.at[i]));
 	for (size_t i = 0; i < session->notes.count && i < (size_t)page->top; i++)
 		page_wrap(page, INK_DIM, page->utf8 ? "  \xc2\xb7 " : "  - ", 4, INK_DIM,
-			  text_string(page, facts, session->notes.at[i].text));
+			  page_clean(page,
+				     text_note(page,
+					       session_text(session, session->notes.at[i].text))));
 }

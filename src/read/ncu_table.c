@@ -5,6 +5,7 @@
  * come and go with versions. A file may hold several tables (runs written one
  * after the other) and ncu's own log lines anywhere between records.
  */
+#include "model/note.h"
 #include "read/ncu.h"
 
 #include <string.h>
@@ -270,8 +271,7 @@ static int read_records(struct table *table, struct err *err)
 		if ((ret = csv_next(csv, err)) <= 0)
 			break;
 		if (csv->damaged && csv->lines->shortened)
-			session_note(table->ncu->sink->session, table->ncu->source,
-				     "line %lld is longer than %d MiB: the rest of it is lost",
+			session_note(table->ncu->sink->session, table->ncu->source, NOTE_LONG_LINE,
 				     (long long)csv->lines->number, LINES_MAX >> 20);
 		if (header) {
 			if (ncu_launch_end(table->ncu, err) < 0)

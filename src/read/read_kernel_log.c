@@ -11,6 +11,7 @@
 #include "know/fault_line.h"
 #include "know/kernel_line.h"
 #include "model/fault.h"
+#include "model/note.h"
 #include "read/lines.h"
 #include "read/reader.h"
 
@@ -148,12 +149,10 @@ static int take_line(struct log *log, struct str text, int64_t number, struct er
 static void note_clock(struct log *log)
 {
 	static const char *const what[] = {
-		[STAMP_NONE] = "no time stamps: faults are known in their order alone",
-		[STAMP_BOOT] = "times are seconds since boot: the file is a clock of its own",
-		[STAMP_LOCAL] = "times are local time without a zone: the file is a clock of its "
-				"own",
-		[STAMP_YEARLESS] = "times are local time without a year or a zone: the file is a "
-				   "clock of its own",
+		[STAMP_NONE] = NOTE_NO_STAMPS,
+		[STAMP_BOOT] = NOTE_SINCE_BOOT,
+		[STAMP_LOCAL] = NOTE_LOCAL_TIME,
+		[STAMP_YEARLESS] = NOTE_YEARLESS,
 	};
 	struct source *source = &log->session->sources.at[log->source];
 
@@ -166,34 +165,21 @@ static void note_clock(struct log *log)
 			log->resolution_ns > 1000000 ? log->resolution_ns : 1000000;
 		return;
 	}
-	session_note(log->session, log->source, "kernel log: %s", what[log->clock]);
+	session_note(log->session, log->source, NOTE_LOG_CLOCK, what[log->clock]);
 }
 
 static void note_loss(struct log *log)
 {
 	if (log->unstamped && log->clock != STAMP_NONE)
-		session_note(log->session, log->source,
-			     "kernel log: faults without a time of the file's clock, put at the "
-			     "time of the line before: %" PRId64,
-			     log->unstamped);
+		session_note(log->session, log->source, NOTE_LOG_UNSTAMPED, log->unstamped);
 	if (log->stepped_back)
-		session_note(log->session, log->source,
-			     "kernel log: lines that are older than the one before them: %" PRId64,
-			     log->stepped_back);
+		session_note(log->session, log->source, NOTE_LOG_BACK, log->stepped_back);
 	if (log->reboots)
-		session_note(log->session, log->source,
-			     "kernel log: starts of the machine within the file: %" PRId64
-			     "; the time between is not known",
-			     log->reboots);
+		session_note(log->session, log->source, NOTE_LOG_STARTS, log->reboots);
 	if (log->suppressed)
-		session_note(log->session, log->source,
-			     "kernel log: messages that the kernel kept back: %" PRId64,
-			     log->suppressed);
+		session_note(log->session, log->source, NOTE_LOG_KEPT_BACK, log->suppressed);
 	if (log->lost_records)
-		session_note(log->session, log->source,
-			     "kernel log: records that were overwritten before they were read: "
-			     "%" PRId64,
-			     log->lost_records);
+		session_note(log->session, log->source, NOTE_LOG_OVERWRITTEN, log->lost_records);
 	session_loss(log->session, log->source, LOSS_dropped, log->lost_records);
 	session_loss(log->session, log->source, LOSS_malformed, log->broken);
 }

@@ -6,6 +6,7 @@
  */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/note.h"
 #include "read/json_scan.h"
 #include "read/kineto.h"
 
@@ -221,7 +222,7 @@ static int skip_value(struct walk *walk, struct str key)
 	struct scan_skip skip = { 0 };
 	int ret;
 
-	session_note(walk->k->session, walk->k->source, "\"%.*s\" is too large and was left out",
+	session_note(walk->k->session, walk->k->source, NOTE_TOO_LARGE,
 		     (int)(key.len < 64 ? key.len : 64), key.at);
 	for (;;) {
 		walk->at += scan_skip_more(&skip, walk->at, (size_t)(walk->end - walk->at));
@@ -373,7 +374,7 @@ static void conclude(struct kineto *k, bool cut)
 	for (int i = 0; i < LOSS_COUNT; i++)
 		session_loss(k->session, k->source, (enum loss)i, k->loss[i]);
 	if (!k->any_device && k->maker)
-		session_note(k->session, k->source, "no CUDA or HIP work in it; accelerator: %s",
+		session_note(k->session, k->source, NOTE_NO_CUDA,
 			     session_text(k->session, k->maker));
 }
 

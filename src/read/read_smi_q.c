@@ -3,6 +3,7 @@
  * value. A line that has a value can have lines below it too (HW Slowdown,
  * Process ID).
  */
+#include "model/note.h"
 #include "read/lines.h"
 #include "read/reader.h"
 #include "read/smi_tree.h"
@@ -85,7 +86,7 @@ static int q_line(struct q_reader *q, struct str line, struct err *err)
 		return 0;
 	}
 	if (indent == 0 && str_starts(text, "GPU ") && str_find(text, "lost")) {
-		smi_log_absent(&q->log, "the GPU is lost");
+		smi_log_absent(&q->log, NOTE_GPU_LOST);
 		smi_log_stray(&q->log, line);
 		return 0;
 	}

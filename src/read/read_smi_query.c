@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/note.h"
 #include "read/lines.h"
 #include "read/reader.h"
 #include "read/smi_log.h"
@@ -380,7 +381,7 @@ static int query_read(struct input *input, struct sink *sink, uint32_t source, s
 	ret = query_lines(query, input, err);
 	/* A header alone is an answer: nothing ran. */
 	if (ret == 0 && query->count && !query->log.rows && query->of_processes) {
-		session_note(sink->session, source, "--query: no process was running");
+		session_note(sink->session, source, NOTE_NO_PROCESS);
 		query->log.rows = 1;
 	}
 	if (ret == 0 && !query->count)

@@ -8,6 +8,7 @@
 #include <expat.h>
 
 #include "base/buf.h"
+#include "model/note.h"
 #include "read/lines.h"
 #include "read/reader.h"
 #include "read/smi_tree.h"
@@ -178,9 +179,9 @@ static void broken(struct xml_reader *xml, struct input *input, int64_t end)
 	enum XML_Error code = XML_GetErrorCode(xml->parser);
 
 	smi_log_truncated(&xml->log, end - xml->document_at - xml->good_at);
-	session_note(xml->log.session, xml->log.source, "-q -x: %s:%lu: %s", input_name(input),
+	session_note(xml->log.session, xml->log.source, NOTE_BROKEN_XML, input_name(input),
 		     (unsigned long)XML_GetCurrentLineNumber(xml->parser),
-		     xml->foreign_entity ? "declares entities" : XML_ErrorString(code));
+		     xml->foreign_entity ? NOTE_ENTITIES : XML_ErrorString(code));
 }
 
 /* One document. *ret_whole: its root was closed, and another may follow. */

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "model/note.h"
+
 static const int64_t NS_PER_DAY = 86400 * 1000000000LL;
 
 static bool same_word(struct str text, const char *word)
@@ -128,15 +130,13 @@ static void take_names(struct smi_columns *columns, struct smi_log *log, struct 
 	if (columns->count && same_header(columns, &next))
 		return;
 	if (columns->count) {
-		session_note(log->session, log->source,
-			     "%s: the columns change in the middle of the file", log->what);
+		session_note(log->session, log->source, NOTE_COLUMNS_CHANGE, log->what);
 		smi_columns_end(columns, log);
 	}
 	for (size_t i = 0; i < next.count; i++) {
 		if (next.at[i].kind == SMI_COLUMN_UNKNOWN)
-			session_note(log->session, log->source,
-				     "%s: the column %s is not known; its values are not kept",
-				     log->what, session_text(log->session, next.at[i].name));
+			session_note(log->session, log->source, NOTE_COLUMN_UNKNOWN, log->what,
+				     session_text(log->session, next.at[i].name));
 	}
 	*columns = next;
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "model/note.h"
+
 #define M(metric) METRIC_##metric
 
 /* dmon(1 row a GPU): MB are MiB there. GPM columns are those of --gpm-metrics. */
@@ -389,25 +391,25 @@ const char *smi_missing(struct str text)
 	static const struct {
 		const char *text, *why;
 	} words[] = {
-		{ "-", "no value" },
-		{ "N/A", "not available" },
-		{ "Not Found", "not found" },
-		{ "Function Not Found", "the driver lacks the function" },
-		{ "Not Supported", "not supported" },
-		{ "Unknown Error", "unknown error" },
-		{ "Unknown", "unknown" },
-		{ "ERR!", "the driver reported an error" },
-		{ "GPU is lost", "the GPU is lost" },
-		{ "GPU requires reset", "the GPU requires a reset" },
-		{ "Insufficient Permissions", "insufficient permissions" },
-		{ "Requested functionality has been deprecated", "deprecated" },
-		{ "Not available in WDDM driver model", "not available in the WDDM driver model" },
-		{ "No data", "no data" },
+		{ "-", NOTE_NO_VALUE },
+		{ "N/A", NOTE_NOT_AVAILABLE },
+		{ "Not Found", NOTE_NOT_FOUND },
+		{ "Function Not Found", NOTE_NO_FUNCTION },
+		{ "Not Supported", NOTE_NOT_SUPPORTED },
+		{ "Unknown Error", NOTE_UNKNOWN_ERROR },
+		{ "Unknown", NOTE_UNKNOWN },
+		{ "ERR!", NOTE_DRIVER_ERROR },
+		{ "GPU is lost", NOTE_GPU_LOST },
+		{ "GPU requires reset", NOTE_GPU_RESET },
+		{ "Insufficient Permissions", NOTE_FORBIDDEN },
+		{ "Requested functionality has been deprecated", NOTE_DEPRECATED },
+		{ "Not available in WDDM driver model", NOTE_NOT_IN_WDDM },
+		{ "No data", NOTE_NO_DATA },
 	};
 
 	text = str_trim(text);
 	if (!text.len)
-		return "empty";
+		return NOTE_EMPTY;
 	if (text.len > 1 && text.at[0] == '[' && text.at[text.len - 1] == ']') {
 		text.at++;
 		text.len -= 2;
@@ -415,7 +417,7 @@ const char *smi_missing(struct str text)
 			if (same_name(words[i].text, text, true))
 				return words[i].why;
 		}
-		return "given as a text in brackets";
+		return NOTE_BRACKETS;
 	}
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (same_name(words[i].text, text, true))

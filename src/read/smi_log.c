@@ -1,6 +1,7 @@
 #include "read/smi_log.h"
 
 #include "base/buf.h"
+#include "model/note.h"
 
 /* Environment is for settings. A log of a day in which a setting changes with
  * every row keeps this many rows of it and counts the rest. */
@@ -322,12 +323,14 @@ static void note_absent(struct smi_log *log)
 {
 	struct buf text = { 0 };
 
-	for (size_t i = 0; i < log->absent.count; i++)
-		buf_printf(&text, "%s%lld x %s", i ? ", " : "", (long long)log->absent.at[i].count,
+	for (size_t i = 0; i < log->absent.count; i++) {
+		if (i)
+			buf_text(&text, ", ");
+		buf_printf(&text, NOTE_COUNTED, (long long)log->absent.at[i].count,
 			   log->absent.at[i].why);
+	}
 	if (text.len)
-		session_note(log->session, log->source, "%s: values that are absent: %s", log->what,
-			     text.at);
+		session_note(log->session, log->source, NOTE_ABSENT, log->what, text.at);
 	buf_done(&text);
 }
 
@@ -341,21 +344,16 @@ static void set_interval(struct smi_log *log)
 			source->first_ns < source->last_ns ? source->last_ns - source->first_ns : 0;
 
 		source->interval_ns = log->round > 0 && span > 0 ? span / log->round : 0;
-		session_note(log->session, log->source,
-			     "%s: times are local time without a zone: the file is a clock of "
-			     "its own",
-			     log->what);
+		session_note(log->session, log->source, NOTE_LOCAL_CLOCK, log->what);
 		if (log->stepped_back)
-			session_note(log->session, log->source,
-				     "%s: the local clock went back within the file", log->what);
+			session_note(log->session, log->source, NOTE_LOCAL_BACK, log->what);
 		return;
 	}
 	if (log->round < 1 && !log->steps)
 		return;
 	source->interval_ns = log->step_ns;
 	source->interval_assumed = true;
-	session_note(log->session, log->source,
-		     "%s: no time stamps: samples are taken to be %lld s apart", log->what,
+	session_note(log->session, log->source, NOTE_ASSUMED_STEP, log->what,
 		     (long long)(log->step_ns / NS_PER_S));
 }
 
@@ -374,12 +372,10 @@ int smi_log_end(struct smi_log *log, struct input *input, struct err *err)
 	set_interval(log);
 	note_absent(log);
 	if (log->strays)
-		session_note(session, log->source,
-			     "%s: lines that are not its own: %lld, the first: %s", log->what,
-			     (long long)log->strays, session_text(session, log->first_stray));
+		session_note(session, log->source, NOTE_STRAYS, log->what, (long long)log->strays,
+			     session_text(session, log->first_stray));
 	if (log->env_lost)
-		session_note(session, log->source,
-			     "%s: changes of settings that were not kept: %lld", log->what,
+		session_note(session, log->source, NOTE_SETTINGS_LOST, log->what,
 			     (long long)log->env_lost);
 	return 0;
 }

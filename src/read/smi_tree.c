@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "model/note.h"
 
 /* A card with all supported clocks listed has about 1,000 leaves. */
 static const size_t LEAVES_MAX = 400000;
@@ -279,15 +280,13 @@ int smi_tree_flush(struct smi_tree *tree, struct err *err)
 		smi_log_env(tree->log, SESSION_NONE, text_of(tree, tree->machine.at[i].path),
 			    text_of(tree, tree->machine.at[i].value));
 	if (tree->attached > 0 && (size_t)tree->attached > tree->gpus.count)
-		session_note(tree->log->session, tree->log->source,
-			     "%s: shows %zu of %lld GPUs: which index they have is not known",
-			     tree->log->what, tree->gpus.count, (long long)tree->attached);
+		session_note(tree->log->session, tree->log->source, NOTE_SOME_GPUS, tree->log->what,
+			     tree->gpus.count, (long long)tree->attached);
 	for (size_t i = 0; i < tree->gpus.count && ret == 0; i++)
 		ret = send_gpu(tree, i, time_ns, err);
 	if (tree->too_many)
-		session_note(tree->log->session, tree->log->source,
-			     "%s: fields that were too many to keep: %lld", tree->log->what,
-			     (long long)tree->too_many);
+		session_note(tree->log->session, tree->log->source, NOTE_FIELDS_LOST,
+			     tree->log->what, (long long)tree->too_many);
 	tree->too_many = 0;
 	clear(tree);
 	return ret;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/note.h"
 #include "store/flight.h"
 
 static const int64_t AFTERMATH_NS = 30 * 1000000000LL;
@@ -89,7 +90,7 @@ static void strike(struct black_box *box, const struct trigger *trigger, int64_t
 	}
 	box->path = mem_text(
 		recorder_path(box->opts.recorder, trigger->utc_ns, trigger_word(trigger->kind)));
-	(void)snprintf(box->why, sizeof(box->why), "%s: %.200s", trigger_what(trigger->kind),
+	(void)snprintf(box->why, sizeof(box->why), NOTE_BECAUSE, trigger_what(trigger->kind),
 		       trigger->text);
 	tell(box, "%s; a flight record is saved to %s", box->why, box->path);
 	box->again_ns = monotonic_ns + AFTERMATH_NS;

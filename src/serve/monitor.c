@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "model/note.h"
 #include "serve/black_box.h"
 #include "serve/exporter.h"
 #include "serve/faults.h"
@@ -150,8 +151,6 @@ static void current(void *arg, struct prometheus_input *ret)
 
 /* --- a round --- */
 
-static const char NO_GPU[] = "the driver lists no GPU";
-
 /* The open file's sink, with a sampler on it; NULL: the disk refuses. */
 static struct sink *open_sampler(struct monitor *monitor, int64_t utc_ns, int64_t monotonic_ns)
 {
@@ -191,7 +190,7 @@ static void record(struct monitor *monitor)
 	/* Nothing to record, and worth telling all the same. */
 	ret = snapshot->boards.count
 		      ? sampler_push(monitor->sampler, snapshot, &err)
-		      : sampler_silence(monitor->sampler, snapshot->utc_ns, NO_GPU, &err);
+		      : sampler_silence(monitor->sampler, snapshot->utc_ns, NOTE_NO_GPU, &err);
 	monitor->named = names_put(monitor->names, sink->session, monitor->named);
 	commit(monitor, ret < 0 ? &err : NULL);
 }
@@ -266,11 +265,11 @@ static void tell_answer(struct monitor *monitor)
 {
 	bool none = !monitor->snapshot.boards.count;
 
-	if (none && strcmp(monitor->trouble, NO_GPU) != 0)
-		tell(monitor, "%s; goes on asking", NO_GPU);
+	if (none && strcmp(monitor->trouble, NOTE_NO_GPU) != 0)
+		tell(monitor, "%s; goes on asking", NOTE_NO_GPU);
 	else if (!none && *monitor->trouble)
 		tell(monitor, "the driver answers again");
-	(void)snprintf(monitor->trouble, sizeof(monitor->trouble), "%s", none ? NO_GPU : "");
+	(void)snprintf(monitor->trouble, sizeof(monitor->trouble), "%s", none ? NOTE_NO_GPU : "");
 }
 
 static void answered(struct monitor *monitor)
@@ -345,8 +344,7 @@ static void record_overwritten(struct monitor *monitor)
 		return;
 	source = sampler_source(monitor->sampler);
 	session_loss(sink->session, source, LOSS_dropped, count);
-	session_note(sink->session, source,
-		     "%lld record(s) of the kernel log were overwritten unread", (long long)count);
+	session_note(sink->session, source, NOTE_LOG_UNREAD, (long long)count);
 	monitor->overwritten += count;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "model/note.h"
 #include "store/flight_block.h"
 #include "store/store.h"
 
@@ -215,7 +216,7 @@ static int finish(struct flight *flight, flight_describe *describe, void *arg, s
 	uint32_t source = sampler_source(save->sampler);
 	int ret = push_lines(flight, err);
 
-	session_note(session, source, "flight record: %s", save->why);
+	session_note(session, source, NOTE_FLIGHT, save->why);
 	if (describe)
 		describe(arg, session);
 	if (ret >= 0)

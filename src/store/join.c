@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/note.h"
 
 struct joined {
 	uint32_t label;  /* string: the machine */
@@ -73,10 +74,7 @@ static struct joined *goes_on(struct join *join, const struct source *row, int64
 	session->sources.at[joined->source].interval_ns = row->interval_ns;
 	session->sources.at[joined->source].mapping_error_ns = row->mapping_error_ns;
 	if (join->joined.count > 1)
-		session_note(session, joined->source,
-			     "%s: begins before the recording before it ended: the clock was set "
-			     "back, or it is another machine",
-			     name);
+		session_note(session, joined->source, NOTE_CLOCK_BACK, name);
 	return joined;
 }
 

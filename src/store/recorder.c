@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "model/note.h"
 #include "store/store.h"
 
 static const int64_t NS_PER_S = 1000000000;
@@ -372,9 +373,7 @@ static void describe(struct recorder *recorder)
 	}
 	if (recorder->lost) {
 		session_loss(session, 0, LOSS_dropped, recorder->lost);
-		session_note(session, 0,
-			     "the disk refused %lld snapshot(s) before this file could begin",
-			     (long long)recorder->lost);
+		session_note(session, 0, NOTE_DISK_REFUSED, (long long)recorder->lost);
 	}
 }
 

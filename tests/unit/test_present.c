@@ -456,6 +456,36 @@ Test(present, how_often_a_thread_was_seen_stays_on_the_page)
 	}
 }
 
+Test(present, notes_are_in_the_readers_language)
+{
+	static const char *const langs[] = { "en", "zh" };
+	static const char *const says[] = {
+		"process 5: no PC sampling (CUPTI 10, no permission): no stall reasons",
+		"进程 5：没有 PC 采样（CUPTI 10，没有权限）：没有停顿原因",
+	};
+	static const char other[] = "they said: so";
+	struct present_style style = { .columns = 200, .utf8 = true };
+
+	for (size_t i = 0; i < sizeof(langs) / sizeof(*langs); i++) {
+		struct made *made = host_only();
+		struct buf out;
+
+		session_note(made->session, 0, "%s", says[0]);
+		session_note(made->session, 0, "-q: values that are absent: %s",
+			     "11 x not available, 10 x not found, 1 x so");
+		session_note(made->session, 0, "%s", other);
+		cr_assert(i18n_choose(langs[i]), "%s", langs[i]);
+		out = text_of(made, style);
+		cr_assert_not_null(strstr(out.at, says[i]), "%s", out.at);
+		cr_assert_not_null(
+			strstr(out.at, i ? "-q：缺少的值：11 个不可用，10 个未找到，1 个so"
+					 : "11 x not available, 10 x not found, 1 x so"),
+			"%s", out.at);
+		cr_assert_not_null(strstr(out.at, other), "%s", out.at);
+		buf_done(&out);
+	}
+}
+
 Test(present, ascii_pages_hold_ascii_only)
 {
 	struct buf out = text_of(whole(), (struct present_style){ .columns = 80 });
