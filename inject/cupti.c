@@ -79,6 +79,17 @@ static bool known(uint32_t version)
 	       (version >= 120000 && version <= VERSION_13_MAX);
 }
 
+/* The driver has loaded us, or who asks has no devices yet. */
+static void open_driver(struct inject *inject)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return;
+	*(void **)(void *)&inject->cuDeviceGetUuid = dlsym(handle, "cuDeviceGetUuid");
+	(void)dlclose(handle);
+}
+
 bool cupti_open(struct inject *inject)
 {
 	struct segment *segment = atomic_load(&inject->segment);
@@ -97,6 +108,7 @@ bool cupti_open(struct inject *inject)
 	whole = whole && (!(needed) || inject->cupti.name);
 	CUPTI_CALLS(X)
 #undef X
+	open_driver(inject);
 	if (whole)
 		(void)inject->cupti.cuptiGetVersion(&segment->cupti_version);
 	if (!whole || !known(segment->cupti_version)) {

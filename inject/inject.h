@@ -112,6 +112,7 @@ struct inject {
 	uint64_t trace;                  /* bits of enum trace */
 	uint32_t pid;
 	struct cupti_calls cupti;
+	uint32_t (*cuDeviceGetUuid)(void *ret_uuid, int device); /* of the driver, if it can */
 	void *subscriber;
 	_Atomic bool active;             /* recording goes on: kinds are enabled */
 	_Atomic bool switching;          /* a thread is about to change that */

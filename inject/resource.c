@@ -1,6 +1,8 @@
 /* resource.c - contexts, streams and modules come and go. [setup] in callbacks. */
 #include "inject/inject.h"
 
+#include <limits.h>
+
 static void stream_slot(struct inject *inject, struct segment *segment,
 			const struct cupti_resource *resource, uint32_t made)
 {
@@ -27,6 +29,24 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 	memcpy(&slot->x[3], &resource->stream, sizeof(resource->stream));
 	slot->a = site;
 	slot_commit(slot, SLOT_STREAM);
+}
+
+/* Which card the context is on. */
+static void device_slot(struct inject *inject, struct segment *segment, void *context)
+{
+	struct segment_slot *slot;
+	uint32_t device = 0, uuid[4] = { 0 };
+
+	if (!inject->cuDeviceGetUuid || !inject->cupti.cuptiGetDeviceId ||
+	    inject->cupti.cuptiGetDeviceId(context, &device) || device > INT_MAX ||
+	    inject->cuDeviceGetUuid(uuid, (int)device))
+		return;
+	slot = slot_take(segment);
+	if (!slot)
+		return;
+	slot->value = device;
+	memcpy(slot->x, uuid, sizeof(uuid));
+	slot_commit(slot, SLOT_DEVICE);
 }
 
 static void context_slot(struct inject *inject, struct segment *segment, void *context)
@@ -142,6 +162,7 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 		return;
 	switch (cbid) {
 	case CUPTI_CONTEXT_CREATED:
+		device_slot(inject, segment, resource->context);
 		activity_unified(inject);
 		pc_context_created(inject, resource->context);
 		break;

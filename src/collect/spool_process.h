@@ -230,6 +230,9 @@ bool spooled_pc_summary(struct spooled *p, struct pc_summary *ret_summary);
 void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel);
 const char *spooled_quiet_summary(struct spooled *p);
 
+/* spool_records.c: which card a device of the process is, before CUPTI's own record of it. */
+void spooled_device_slot(struct spooled *p, const struct segment_slot *slot);
+
 /* spool_objects.c: marks of what was made and destroyed. */
 int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot);
 int spooled_module_slot(struct spooled *p, const struct segment_slot *slot);

@@ -351,19 +351,43 @@ static int take_jit(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	return sink_call(p->sink, &call, p->err);
 }
 
+static uint32_t uuid_text(struct session *session, const uint8_t *uuid)
+{
+	char text[48];
+	int len = snprintf(text, sizeof(text), "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s%02x",
+				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	return session_string(session, text, (size_t)len);
+}
+
+/* By UUID it can be a row that the driver's samples made. */
+void spooled_device_slot(struct spooled *p, const struct segment_slot *slot)
+{
+	struct session *session = p->sink->session;
+	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source };
+	uint8_t uuid[16];
+
+	if (slot->value > UINT32_MAX || map_find(&p->rows, slot->value))
+		return;
+	memcpy(uuid, slot->x, sizeof(uuid));
+	facts.ordinal = (int64_t)slot->value;
+	facts.uuid = uuid_text(session, uuid);
+	map_put(&p->rows, slot->value, session_device(session, &facts));
+}
+
 static int take_device(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct session *session = p->sink->session;
 	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source };
-	char uuid[48];
-	int len = snprintf(uuid, sizeof(uuid), "GPU-");
+	uint64_t *row;
 
 	TAKE(cupti_device, device);
-	for (int i = 0; i < 16; i++)
-		len += snprintf(uuid + len, sizeof(uuid) - (size_t)len, "%s%02x",
-				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", device.uuid[i]);
+	row = map_find(&p->rows, device.id);
 	facts.ordinal = device.id;
-	facts.uuid = session_string(session, uuid, (size_t)len);
+	/* It stays the one that its slot said it is. */
+	facts.uuid = row ? session->devices.at[*row].uuid : uuid_text(session, device.uuid);
 	/* CUPTI's pointer still, where it held the buffer to the end. */
 	if (device.name <= UINT32_MAX)
 		facts.name = spooled_text(p, (uint32_t)device.name);

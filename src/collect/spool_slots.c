@@ -297,6 +297,9 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		p->sink->session->lanes.at[lane].name = spooled_text(p, slot->a);
 		return 0;
 	}
+	case SLOT_DEVICE:
+		spooled_device_slot(p, slot);
+		return 0;
 	case SLOT_CATEGORY:
 		spooled_category_slot(p, slot);
 		return 0;

@@ -30,7 +30,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 12,
+	SEGMENT_VERSION = 13,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -216,6 +216,9 @@ enum slot_kind {
 	SLOT_WAITS_FOR,    /* before the SLOT_SYNC of a stream that waits for an event: b =
 			correlation of that call; of the event's last record: value = handle of its
 			stream, x[0] = context, x[1] = correlation, x[2] = stream, ~0 unknown */
+	SLOT_DEVICE,       /* value = device as CUDA counts in the process; x[0..3] = its UUID.
+			CUPTI's record of it lies in the buffer of the thread that made the context,
+			and those of other threads can come before it */
 	SLOT_CATEGORY,     /* value = domain << 32 | category of NVTX; a = its name */
 };
 

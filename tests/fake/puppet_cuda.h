@@ -109,6 +109,7 @@ void puppet_attach(puppet_tool *tool);
 
 /* The driver's and the runtime's functions; results as theirs, 0 good. */
 int cuInit(unsigned int flags);
+int cuDeviceGetUuid(void *ret_uuid, int device);
 int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device);
 /* Of the calling thread. */
 int cuCtxSetCurrent(void *context);

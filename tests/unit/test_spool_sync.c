@@ -205,3 +205,40 @@ Test(spool_sync, a_stream_that_waits_says_for_which_and_for_which_record)
 	cr_assert_eq(bench.record->calls.at[2].detail, 0);
 	cr_assert_eq(bench.record->calls.at[3].detail, 0);
 }
+
+/* CUPTI's record of the device lies in the buffer of the thread that made the context, which
+ * another thread's, full before it, comes ahead of. The driver's samples have made a row. */
+Test(spool_sync, a_kernel_before_the_record_of_its_device_is_on_the_same_card)
+{
+	struct session *session = bench.record->sink.session;
+	struct device card = { .scope = DEVICE_OF_SMI, .ordinal = 5 };
+	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE, .id = 0, .sms = 132 };
+	struct cupti_kernel kernel = {
+		.kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 10, .end = 20, .context = 1
+	};
+	const char *uuid = "GPU-aa000000-0000-0000-0000-000000000000";
+
+	card.uuid = session_string(session, uuid, strlen(uuid));
+	cr_assert_eq(session_device(session, &card), 0);
+	bench.pid = (uint32_t)getpid();
+	bench_claim(&bench);
+	SLOT(SLOT_DEVICE, .time_ns = 1, .value = 0, .x = { 0xaa });
+	SLOT(SLOT_DEVICE, .time_ns = 1, .value = UINT64_MAX);
+	PUT(0, kernel, 216);
+	take();
+	cr_assert_eq(bench.record->ops.count, 1);
+	device.uuid[0] = 0xaa;
+	PUT(1, device, 184);
+	PUT(2, kernel, 216);
+	take();
+	cr_assert_eq(bench.record->ops.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(session->lanes.at[bench.record->ops.at[i].lane].device, 0);
+	cr_assert_eq(session->devices.count, 1);
+	cr_assert_eq(session->devices.at[0].sm_count, 132);
+	/* A record that says otherwise makes no second card. */
+	device.uuid[0] = 0xbb;
+	PUT(3, device, 184);
+	take();
+	cr_assert_eq(session->devices.count, 1);
+}
