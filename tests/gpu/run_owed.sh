@@ -183,6 +183,10 @@ fi
 if time_for 20 "windows while several threads launch"; then
 	run --calibrate -o several.sonde -- "${several[@]}" >several.out 2>&1
 	claim $? "--calibrate while several threads launch: it ends"
+	# Threads' records come before that of the card, which is in the main thread's buffer.
+	cards=$([[ $dry ]] && echo 1 || nvidia-smi -L | wc -l)
+	(($(one several.sonde 'select count(*) from device') == cards))
+	claim $? "cards, of which $cards are there: $(one several.sonde 'select count(*) from device')"
 	run --delay 1 --duration 2 -o window.sonde -- "${several[@]}" >window.out 2>&1
 	claim $? "recording begins and ends while several threads launch: it ends"
 	recorded=$(one window.sonde 'select count(*) from kernel')

@@ -36,6 +36,7 @@ cp unified.sonde "$out/"
 cmp -s alone under
 claim "$? == 0" "the same output"
 kernels=$([[ $dry ]] && echo 20 || echo 10)
+cards=$([[ $dry ]] && echo 1 || nvidia-smi -L | wc -l)
 least=$([[ $dry ]] && echo 1 || echo $((500 << 20)))
 claim "$(one "select coalesce(sum(bytes), 0) from memcpy where name like 'Migration HtoD%'") >= $least" "pages that moved to the card, of 640 MiB"
 [[ $dry ]] || claim "$(one "select coalesce(sum(bytes), 0) from memcpy where name like 'Migration DtoH%'") >= $least" "and back"
@@ -44,5 +45,6 @@ claim "$(one "select coalesce(sum(faults), 0) from page_fault where name like 'G
 claim "$(one "select count(*) from page_fault where name = 'CPU page faults'") > 0" "page faults of the CPU"
 claim "$(one "select count(*) from page_fault where name = 'CPU page faults' and faults <> 1") == 0" "each of which is one"
 claim "$(one "select count(*) from kernel") == $kernels" "all kernels"
+claim "$(one "select count(*) from device") == $cards" "as many cards as there are"
 claim "$("$sonde" report --json unified.sonde | grep -c '"page_faults"') > 0" "the finding"
 exit $bad
