@@ -1,17 +1,19 @@
 #!/bin/bash
-# What recording takes of a training step (train.py fast), each within one process: what CUPTI
-# itself adds, by what is asked of it, and what sonde does. Beside them the same program
-# with nothing recorded at all, which says how much is chance.
+# What recording takes of a training step (train.py fast). First within one process: what CUPTI
+# itself adds, by what is asked of it, and what sonde does; beside them the same program
+# with nothing recorded at all, which says how much is chance. Then whole processes in turn:
+# alone, under `sonde run`, and under it without what it does beside the program.
 #
-#   SONDE=build/portable/sonde tests/gpu/run_train.sh [STEPS]    1200; 2 minutes on one H200
+#   SONDE=build/portable/sonde tests/gpu/run_train.sh [SECONDS [STEPS]]
 #
-# Needs nvcc, gcc, python3 with torch. Rows in $OUT/run_train.txt.
+# Begins none of the processes in turn after SECONDS (300); 1,200 STEPS within one, about 2 minutes on one
+# H200; 0: none of that. Needs nvcc, gcc, python3 with torch. $OUT gets run_train.txt and .rows.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 PROGRAMS=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
 export PROGRAMS
 sonde=$(realpath "${SONDE:-$here/../../build/portable/sonde}")
-steps=${1:-1200}
+limit=${1:-300} steps=${2:-1200}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=$(realpath "${OUT:-$work}")
@@ -26,16 +28,34 @@ cost() { # what, command...
 recorded() { # sonde's options
 	cost "sonde run $*" "$sonde" run --no-report -o p.sonde -c cudaProfilerApi "$@" -- python3 "$here/train_cost.py" "$steps"
 }
-{
-	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+within() {
 	cost "nothing at all" python3 "$here/train_cost.py" "$steps"
 	cost "CUPTI" python3 "$here/train_cost.py" $((steps * 2)) "$work/bare.so"
 	recorded
 	recorded --no-threads --no-system
 	recorded --no-threads --no-system -t kernel
-	echo "== --calibrate (at $SECONDS s)"
-	timeout -k 5 60 "$sonde" run --no-report --calibrate -o c.sonde -- \
-		python3 "$PROGRAMS/train.py" fast --profiler none --steps "$steps"
-	"$sonde" report --json c.sonde | python3 -c 'import json, sys; print(json.load(sys.stdin)["overhead"].get("calibration"))'
+}
+# A step, and the processor time of it, in microseconds.
+turn() { # name, command...
+	local name=$1
+	shift
+	timeout -k 5 60 "$@" python3 "$here/train_cost.py" 320 2>said |
+		sed -n "s/^whole: step \([0-9.]*\), processor time \([0-9.]*\)/step $name \1e6\nprocessor $name \2e6/p" |
+		tee -a "$out/run_train.rows" | grep . || { touch failed && tail -3 said; }
+}
+between() {
+	: >"$out/run_train.rows"
+	while ((SECONDS < limit)); do
+		printf '%s round 0\n' step processor >>"$out/run_train.rows"
+		turn plain
+		turn sonde "$sonde" run --no-report -o p.sonde --
+		turn beside_nothing "$sonde" run --no-report -o p.sonde --no-threads --no-system --
+	done
+	python3 "$here/run_parts.py" "$out/run_train.rows"
+}
+{
+	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+	((!steps)) || within
+	between
 } | tee "$out/run_train.txt"
 [[ ! -e failed ]]

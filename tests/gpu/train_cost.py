@@ -8,7 +8,10 @@ recorded. Medians of each window; what it added to the window of the same round 
     python3 train_cost.py STEPS BARE.so         what CUPTI itself adds: bare_cupti.c, by what is
                                                 asked of it
 
-Needs PROGRAMS, where train.py is, or finds it. Prints a row for each variant, last.
+Needs PROGRAMS, where train.py is, or finds it. Prints a row for each variant, then "whole": the
+medians of all windows, of a step's time and of the processor time that the process takes for
+it, in all threads. Two processes differ less in that than in the step's time: who else is at
+work on the machine, and which thread has Python's lock when, is not in it.
 """
 import ctypes
 import os
@@ -29,7 +32,8 @@ VARIANTS = [None, "", "launch,launch_ex,driver_launch", "copy", ALL] if bare els
 clock = time.perf_counter
 cuda = torch.cuda.cudart()
 steps = {words: [] for words in VARIANTS}
-state = {"step": 0, "at": 0.0, "window": []}
+spent = []
+state = {"step": 0, "at": 0.0, "window": [], "spent": 0.0}
 
 
 class Untouched:
@@ -54,12 +58,16 @@ def step_done():
     now = clock()
     if number % WINDOW > SETTLE:
         state["window"].append(now - state["at"])
+    if number % WINDOW == SETTLE:
+        state["spent"] = time.process_time()
     state["step"] += 1
     if state["step"] % WINDOW == 0:
+        took = (time.process_time() - state["spent"]) / (WINDOW - 1 - SETTLE)
         torch.cuda.synchronize()
         switch(words, False)
         if number >= WINDOW * len(VARIANTS): # the first round is warming up
             steps[words].append(statistics.median(state["window"]))
+            spent.append(took)
         state["window"] = []
         switch(VARIANTS[state["step"] // WINDOW % len(VARIANTS)], True)
     state["at"] = clock()
@@ -81,6 +89,8 @@ def main():
         name = "nothing" if words is None else words if not bare else "kernels" + ("," + words if words else "")
         print("  %-58s %8.3f  %+7.3f (%+.3f to %+.3f)  %+6.2f %%" %
               (name, 1e3 * statistics.median(values), 1e3 * middle, 1e3 * low, 1e3 * high, 100 * middle / statistics.median(plain)), flush=True)
+    print("whole: step %.6f, processor time %.6f" %
+          (statistics.median(value for values in steps.values() for value in values), statistics.median(spent)))
 
 
 if __name__ == "__main__":
