@@ -340,6 +340,8 @@ void activity_range(struct inject *inject, bool inside)
 
 	if (!segment)
 		return;
+	if (inside)
+		atomic_fetch_add(&segment->ranges_begun, 1);
 	atomic_store(&segment->paused, !inside);
 	activity_follow(inject);
 	if (!inside)

@@ -194,6 +194,16 @@ void activity_unified(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */
 void activity_off(struct inject *inject);
 
+/* [hot] What the context is on; UINT32_MAX: CUPTI does not say. */
+static inline uint32_t context_device(const struct inject *inject, void *context)
+{
+	uint32_t device = UINT32_MAX;
+
+	return inject->cupti.cuptiGetDeviceId && !inject->cupti.cuptiGetDeviceId(context, &device)
+		       ? device
+		       : UINT32_MAX;
+}
+
 /* calls.c [setup]: recording of CUDA's calls that matter, on or off. On: also the
  * callbacks for those that obtain memory and for cudaProfilerStart and -Stop. */
 void calls_switch(struct inject *inject, bool enable);

@@ -304,7 +304,8 @@ static uint32_t configure(struct inject *inject, struct pc_context *pc)
 
 static bool pc_possible(const struct inject *inject)
 {
-	return inject->trace >> TRACE_PC & 1 && inject->cupti.cuptiPCSamplingEnable &&
+	return inject->trace >> TRACE_PC & 1 && inject->cupti.cuptiGetContextId &&
+	       inject->cupti.cuptiGetDeviceId && inject->cupti.cuptiPCSamplingEnable &&
 	       inject->cupti.cuptiPCSamplingGetData &&
 	       inject->cupti.cuptiPCSamplingGetNumStallReasons &&
 	       inject->cupti.cuptiPCSamplingGetStallReasons &&
@@ -470,28 +471,36 @@ static void leave_device(struct inject *inject, const struct pc_context *pc)
 	atomic_fetch_and(&inject->pc.devices, ~device_bit(pc));
 }
 
+/* Which it is; of a card that CUPTI does not name nobody knows whether another context is
+ * sampled already. */
+static uint32_t name_context(struct inject *inject, struct pc_context *pc)
+{
+	uint32_t result = inject->cupti.cuptiGetContextId(pc->context, &pc->id);
+
+	return result ? result : inject->cupti.cuptiGetDeviceId(pc->context, &pc->device);
+}
+
 /* [setup] */
 void pc_context_created(struct inject *inject, void *context)
 {
-	uint32_t result = CUPTI_RESULT_MAX_LIMIT;
-	enum segment_lack lack = LACK_PC_CONTEXTS;
+	enum segment_lack lack = LACK_PC_SAMPLING;
 	struct pc_context *pc;
+	uint32_t result;
 
 	if (!pc_possible(inject))
 		return;
 	pc = take_place(inject);
 	if (!pc) {
-		inject_lacks(inject, LACK_PC_CONTEXTS, result);
+		inject_lacks(inject, LACK_PC_CONTEXTS, CUPTI_RESULT_MAX_LIMIT);
 		return;
 	}
 	pc->context = context;
-	if (inject->cupti.cuptiGetContextId)
-		(void)inject->cupti.cuptiGetContextId(context, &pc->id);
-	if (inject->cupti.cuptiGetDeviceId)
-		(void)inject->cupti.cuptiGetDeviceId(context, &pc->device);
 	atomic_store(&pc->gone_ns, 0);
-	if (take_device(inject, pc)) {
-		lack = LACK_PC_SAMPLING;
+	result = name_context(inject, pc);
+	if (!result && !take_device(inject, pc)) {
+		lack = LACK_PC_CONTEXTS;
+		result = CUPTI_RESULT_MAX_LIMIT;
+	} else if (!result) {
 		result = start(inject, pc);
 		if (!atomic_load(&pc->enabled))
 			leave_device(inject, pc);

@@ -7,16 +7,13 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 			const struct cupti_resource *resource, uint32_t made)
 {
 	struct segment_slot *slot;
-	uint32_t context = 0, stream = 0, device = 0;
+	uint32_t context = 0, stream = 0;
 	uint32_t site = made && inject->trace >> TRACE_MEMORY & 1
 				? site_here(inject, segment, SITE_OBJECT)
 				: 0;
 
-	if (inject->cupti.cuptiGetContextId)
-		(void)inject->cupti.cuptiGetContextId(resource->context, &context);
-	if (inject->cupti.cuptiGetDeviceId)
-		(void)inject->cupti.cuptiGetDeviceId(resource->context, &device);
-	if (!inject->cupti.cuptiGetStreamId ||
+	if (!inject->cupti.cuptiGetContextId || !inject->cupti.cuptiGetStreamId ||
+	    inject->cupti.cuptiGetContextId(resource->context, &context) ||
 	    inject->cupti.cuptiGetStreamId(resource->context, resource->stream, &stream))
 		return;
 	slot = slot_take(segment);
@@ -25,7 +22,7 @@ static void stream_slot(struct inject *inject, struct segment *segment,
 	slot->value = stream;
 	slot->x[0] = context;
 	slot->x[1] = made;
-	slot->x[2] = device;
+	slot->x[2] = context_device(inject, resource->context);
 	memcpy(&slot->x[3], &resource->stream, sizeof(resource->stream));
 	slot->a = site;
 	slot_commit(slot, SLOT_STREAM);

@@ -162,8 +162,7 @@ static void ended(struct inject *inject, struct segment *segment, uint32_t domai
 		return;
 	if (!result) {
 		stream = stream_id(inject, call->context, handle);
-		if (inject->cupti.cuptiGetDeviceId)
-			(void)inject->cupti.cuptiGetDeviceId(call->context, &device);
+		device = context_device(inject, call->context);
 		if (CALLS[(what & ~PER_THREAD) - 1].kind == SYNC_STREAM_WAIT)
 			tell_event(inject, segment, call);
 	}

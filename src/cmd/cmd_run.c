@@ -418,7 +418,10 @@ static int start(struct run *run, struct err *err)
 	const char *vars[RUN_ENV_MAX + 1] = { 0 };
 	struct launch_opts opts = { .env = vars, .argv = run->args->command.at };
 	struct spool_opts spool = { .calibrates = run->args->calibrate,
-				    .waits = run->args->delay != 0 };
+				    .waits = run->args->delay != 0,
+				    .range = run->args->range,
+				    .named = run->args->torch_ops ||
+					     run_host_has_word(trace_list(run->args), "nvtx") };
 	int ret = run->args->perf_map ? run_maps_open(&run->maps, err) : 0;
 
 	if (ret >= 0)

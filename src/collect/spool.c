@@ -38,6 +38,7 @@ struct spool {
 	uint64_t begun; /* processes */
 	bool calibrates;
 	struct open_gate window; /* from the first start to the last stop */
+	struct spooled_range range;
 };
 
 static uint64_t pages(uint64_t bytes)
@@ -109,6 +110,8 @@ int spool_open(const struct spool_opts *opts, struct spool **ret_spool, struct e
 		count = SEGMENT_COUNT_MAX;
 	plan(&spool->layout, opts);
 	spool->calibrates = opts && opts->calibrates;
+	spool->range.wanted = opts ? opts->range : NULL;
+	spool->range.named = opts && opts->named;
 	spool->window = (struct open_gate){ opts && opts->waits ? INT64_MAX : 0, INT64_MAX, false };
 	spool->symbols = symbols_new();
 	spool->fd = memfd_create("sonde-spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -177,6 +180,7 @@ void spool_close(struct spool *spool)
 	if (spool->fd >= 0)
 		close(spool->fd);
 	VEC_DONE(&spool->complaints.lines);
+	spooled_range_done(&spool->range);
 	symbols_free(spool->symbols);
 	free(spool);
 }
@@ -261,6 +265,7 @@ static void begin(struct spool *spool, uint32_t index, struct sink *sink)
 			p->segment->world_size == UINT32_MAX ? -1 : (int64_t)p->segment->world_size;
 	}
 	p->window = &spool->window;
+	p->range = &spool->range;
 	/* What was asked for since it claimed. */
 	closed = atomic_load(&spool->head->closed);
 	if (atomic_load(&p->segment->closed) != closed)
@@ -358,6 +363,7 @@ static void sum_up(struct spool *spool, const struct sink *sink, struct spooled 
 	if (p->renamed >= RENAMES_MAX)
 		name_process(p, sink->session);
 	spooled_describe(p);
+	spooled_range_sum(p);
 	spooled_sum_up(&spool->complaints, p);
 	if (spool->calibrates && p->kernels_seen)
 		spooled_sum_up_quiet(&spool->complaints, p);
@@ -544,6 +550,7 @@ int spool_finish(struct spool *spool, struct sink *sink, struct err *err)
 			ret = is_alive(spool->live[i], name) ? let_go(spool, i, sink, err)
 							     : end_process(spool, i, sink, err);
 	}
+	spooled_range_tell(&spool->range, &spool->complaints, sink->session);
 	return ret;
 }
 

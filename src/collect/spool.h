@@ -36,6 +36,9 @@ struct spool_opts {
 	uint32_t buffers;
 	bool calibrates; /* spool_ask_quiet will be called */
 	bool waits;      /* nothing is recorded until spool_ask_start */
+	const char
+		*range; /* that recording is limited to, as `sonde run` is told; borrowed; NULL */
+	bool named;     /* names of NVTX ranges are recorded */
 };
 
 /* ERR_IO: no memfd. */

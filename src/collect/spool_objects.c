@@ -36,7 +36,8 @@ int spooled_stream_slot(struct spooled *p, const struct segment_slot *slot)
 
 	memcpy(&handle, &slot->x[3], sizeof(handle));
 	if (slot->x[1]) {
-		map_put(&p->devices, slot->x[0], slot->x[2]);
+		if (slot->x[2] != UINT32_MAX)
+			map_put(&p->devices, slot->x[0], slot->x[2]);
 		spooled_know_stream(p, slot->x[0], handle, (uint32_t)slot->value);
 	}
 	return slot->x[1]

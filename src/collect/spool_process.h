@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "collect/maps.h"
 #include "collect/perf_map_file.h"
@@ -90,6 +91,17 @@ struct pc_summary {
 	uint32_t result;                  /* of those that failed */
 };
 
+/* The range that recording is limited to, in all processes: spool_range.c. */
+struct spooled_range {
+	const char *wanted; /* as asked for, borrowed; NULL: there is none */
+	bool named;         /* names of ranges come */
+	bool looked;        /* a process came that would have seen it */
+	bool opened;        /* recording began */
+	uint64_t begun;     /* so often */
+	struct map seen;    /* hash of a name and a domain that came */
+	struct buf names;   /* the first of them, to be shown */
+};
+
 struct spooled {
 	struct segment *segment;
 	const struct segment *layout;
@@ -122,6 +134,7 @@ struct spooled {
 	struct map rows;            /* device as the process counts -> session device */
 	bool gated; /* recording was paused at some time: `gates` has when it was on */
 	VEC(struct open_gate) gates;
+	struct spooled_range *range; /* of the spool, borrowed */
 	const struct open_gate
 		*window; /* of the spool, borrowed: of processes without gates, too */
 	VEC(struct early_wait) early_waits;
@@ -219,6 +232,12 @@ uint32_t spooled_nvtx_detail(struct spooled *p, const struct nvtx_says *says);
 void spooled_category_slot(struct spooled *p, const struct segment_slot *slot);
 /* spool_slots.c: what is in the ring. */
 int spooled_slots(struct spooled *p, bool last);
+/* spool_range.c: a range that begins; the process ends, or is let go; the last one has. */
+void spooled_range_saw(struct spooled *p, const struct segment_slot *slot);
+void spooled_range_sum(const struct spooled *p);
+void spooled_range_tell(struct spooled_range *range, struct complaints *told,
+			struct session *session);
+void spooled_range_done(struct spooled_range *range);
 /* spool_pc.c */
 int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
 /* How it went, also as a row of the environment. False: there was no sampling, or what

@@ -263,10 +263,12 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		return 0;
 	switch (kind) {
 	case SLOT_PUSH:
+		spooled_range_saw(p, slot);
 		return push(p, slot);
 	case SLOT_POP:
 		return pop(p, slot);
 	case SLOT_START:
+		spooled_range_saw(p, slot);
 		return start(p, slot);
 	case SLOT_END:
 		return end(p, slot);

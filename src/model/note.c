@@ -32,7 +32,8 @@ static bool word(struct str text, char kind, struct str literal, bool is_last, s
 		*ret_len = found ? (size_t)(found - text.at) : 0;
 		return found;
 	}
-	while (len < text.len && memchr("0123456789-.", text.at[len], 12))
+	while (len < text.len && ((text.at[len] >= '0' && text.at[len] <= '9') ||
+				  text.at[len] == '-' || text.at[len] == '.'))
 		len++;
 	*ret_len = len;
 	return len;

@@ -38,6 +38,16 @@
 	X(YIELDED, "the program asked for CUPTI itself: from then on its GPU activity is not "     \
 		   "recorded")                                                                     \
 	X(OTHER_TOOL, "another tool is at work there %s: its GPU activity is not recorded")        \
+	/* Of --capture-range. */                                                                  \
+	X(NO_PROFILER, "cudaProfilerStart was not called: recording never began")                  \
+	X(RANGE_OUTSIDE, "the range of --capture-range came only where --delay and --duration "    \
+			 "leave no time for it: recording never began")                            \
+	X(RANGE_UNKNOWN, "no NVTX range %.64s came: recording never began (with nvtx in --trace "  \
+			 "those that came are told)")                                              \
+	X(RANGE_NONE, "no NVTX range %.64s came, nor any other: recording never began")            \
+	X(RANGE_MORE,                                                                              \
+	  "no NVTX range %.64s came: recording never began; the first of %zu that came: %s")       \
+	X(RANGE_OTHERS, "no NVTX range %.64s came: recording never began; those that came: %s")    \
 	X(STRANGER, "the library in a process is of another build of sonde (version %u, not "      \
 		    "%d): nothing of it is recorded")                                              \
 	X(NO_UNIFIED, "CUPTI refused records of unified memory (%u): its faults and moves are "    \

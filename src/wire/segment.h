@@ -195,8 +195,9 @@ enum slot_kind {
 	SLOT_MARK,     /* as SLOT_PUSH */
 	SLOT_API_NAME, /* value = domain << 32 | cbid; a = name */
 	SLOT_THREAD,   /* a = name of the thread */
-	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device;
-			x[3..4] = handle; a = call stack of its making, as inject/site.c writes it
+	SLOT_STREAM, /* value = stream id; x[0] = context; x[1]: 1 made, 0 destroyed; x[2] = device,
+			~0 unknown; x[3..4] = handle; a = call stack of its making, as inject/site.c
+			writes it
 		      */
 	SLOT_SITE,   /* value = correlation of a call that obtains memory; a = call stack */
 	SLOT_MODULE, /* value = cubin CRC; x[0] = module, x[1] = context, x[2]: 1 loaded, 0 gone;
@@ -294,8 +295,9 @@ struct segment {
 	uint32_t buffer_count, index;
 	/* Set by the process. */
 	_Atomic uint32_t state;
-	_Atomic uint32_t users;  /* enum segment_user, or-ed */
-	_Atomic uint32_t paused; /* 1: outside of the range that is to be recorded */
+	_Atomic uint32_t users;        /* enum segment_user, or-ed */
+	_Atomic uint32_t paused;       /* 1: outside of the range that is to be recorded */
+	_Atomic uint32_t ranges_begun; /* of those that are to be recorded, so often */
 	_Atomic uint32_t closed; /* enum segment_closed: set by sonde, first as the spool's head
 				    has it */
 	_Atomic uint32_t reason;

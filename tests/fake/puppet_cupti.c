@@ -653,7 +653,7 @@ uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)
 
 uint32_t cuptiGetDeviceId(void *context, uint32_t *ret_id)
 {
-	if (!context)
+	if (!context || puppet_word("no-device"))
 		return RESULT_INVALID_PARAMETER;
 	memcpy(ret_id, (const char *)context + sizeof(*ret_id), sizeof(*ret_id));
 	return 0;

@@ -555,6 +555,19 @@ def sampling_second():
         at.close()
 
 
+def sampling_nameless():
+    """CUPTI does not say which card a context is on: it is not sampled as if it were the first."""
+    at = Place(cupti="no-device")
+    try:
+        done = at.sonde(host("reset"), "--pc-sampling", "on")
+        expect(done.returncode == 0 and at.kernels() == 3000, "%d kernels" % at.kernels())
+        expect(at.number("select count(*) from stall") == 0, "samples")
+        expect(b"no PC sampling (CUPTI 1): no stall reasons" in done.stderr, "said: %r" % done.stderr)
+        at.clean()
+    finally:
+        at.close()
+
+
 def sampling_full():
     """The memory for samples ran over: how long it was sampled is said, launches go on."""
     at = Place(cupti="pc-full=2000")
@@ -1118,6 +1131,7 @@ CASES = {
     "sampling": sampling(),
     "sampling_end": sampling_end,
     "sampling_second": sampling_second,
+    "sampling_nameless": sampling_nameless,
     "sampling_full": sampling_full,
     "sampling_again": sampling_again,
     "sampling_ends": sampling_ends,

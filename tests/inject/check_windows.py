@@ -58,7 +58,8 @@ class Told:
 
     def end(self):
         out, err = self.process.communicate(timeout=LIMIT_S)
-        print("sonde:", err.decode().strip())
+        self.said = err.decode()
+        print("sonde:", self.said.strip())
         expect(self.process.returncode == 0, "status %d" % self.process.returncode)
         return out.decode()
 
@@ -164,6 +165,24 @@ def nvtx_ranges(name, steps, inside, *trace, whole=INSIDE, **ranges):
     return check
 
 
+def never(steps, says, *options):
+    """The range never came, or in vain: an empty profile, and one line that says why, in the report as well."""
+    def check():
+        at = Place()
+        try:
+            told = Told(at, *options)
+            told.do(steps)
+            told.end()
+            expect_seen(at, **{step: OUTSIDE for step in steps if step.isupper()})
+            lines = [line for line in told.said.splitlines() if "recording never began" in line]
+            expect(lines == (["sonde run: " + says] if says else []), lines)
+            report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
+            expect([note["text"] for note in report["notes"] if "never began" in note["text"]] == [says][:bool(says)], report["notes"])
+        finally:
+            at.close()
+    return check
+
+
 def threads_between():
     """The host waits for a second between two ranges; that is nobody's idle time."""
     at = Place()
@@ -247,6 +266,16 @@ CASES = {
     "nvtx_other_domain": nvtx_ranges("outer@lib", "AiBjCpDqEaFb", "", outer=0, library_outer=0),
     # Levels are each domain's own: a pop of another does not end the range.
     "nvtx_crossed": nvtx_ranges("outer@library", "ApBoCqDcE", "BC", outer=1, library_outer=1),
+    "nvtx_never": never("AoBcCpDqaEb", "no NVTX range outr came: recording never began; the first of 7 that came: A, "
+                        "outer, B, C", "-c", "nvtx:outr"),
+    "nvtx_never_there": never("pqocA", "no NVTX range outer@lib came: recording never began; those that came: "
+                              "outer@library, outer, A", "-c", "nvtx:outer@lib"),
+    "nvtx_never_any": never("se", "no NVTX range outer came, nor any other: recording never began", "-c", "nvtx:outer"),
+    "nvtx_never_named": never("AoBc", "no NVTX range outr came: recording never began (with nvtx in --trace those that "
+                              "came are told)", "-c", "nvtx:outr", "-t", "cuda"),
+    "nvtx_in_delay": never("AoBc", "the range of --capture-range came only where --delay and --duration leave no time for "
+                           "it: recording never began", "-c", "nvtx:outer", "--delay", "600"),
+    "profiler_never": never("AoBc", "cudaProfilerStart was not called: recording never began", "-c", "cudaProfilerApi"),
     "nvtx_forked": nvtx_forked,
     "threads_between": threads_between,
     "interrupt": interrupt,

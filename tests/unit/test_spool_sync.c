@@ -128,6 +128,22 @@ Test(spool_sync, a_wait_that_did_not_return_is_told_at_the_end_of_the_process)
 	cr_assert_eq(loss(LOSS_dropped), 0);
 }
 
+Test(spool_sync, a_device_that_cupti_did_not_name_is_none)
+{
+	bench_claim(&bench);
+	SLOT(SLOT_STREAM, .time_ns = 2, .value = 13, .x = { 3, 1, 1, 0xabc0 });
+	SLOT(SLOT_STREAM, .time_ns = 3, .value = 14, .x = { 3, 1, UINT32_MAX, 0xabd0 });
+	SLOT(SLOT_STREAM, .time_ns = 4, .value = 15, .x = { 4, 1, UINT32_MAX, 0xabe0 });
+	bench.segment->waits[0] =
+		(struct segment_wait){ .thread = 77, .since_ns = 50, .context = 3 };
+	bench.segment->waits[1] =
+		(struct segment_wait){ .thread = 78, .since_ns = 50, .context = 4 };
+	take();
+	cr_assert_eq(bench.record->marks.count, 5);
+	cr_assert_not_null(strstr(text(bench.record->marks.at[3].detail), ";device=1"));
+	cr_assert_null(strstr(text(bench.record->marks.at[4].detail), "device="));
+}
+
 Test(spool_sync, a_wait_of_a_pause_or_of_a_thread_that_is_gone_is_not_told)
 {
 	bench_claim(&bench);
