@@ -14,14 +14,15 @@ enum {
 	PUPPET_KERNEL_NS = 500,
 };
 
-/* Its number first, its device second: libcupti looks there. */
-struct puppet_context {
-	uint32_t id, device;
-};
-
 struct puppet_stream {
 	uint32_t id;
 	_Atomic uint64_t free_ns;
+};
+
+/* Its number first, its device second: libcupti looks there, and for its default stream third. */
+struct puppet_context {
+	uint32_t id, device;
+	struct puppet_stream null;
 };
 
 /* CUDA does not survive fork: in a child all calls fail, and are traced all the

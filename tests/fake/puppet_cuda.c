@@ -2,6 +2,7 @@
 #include "fake/puppet_call.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@ enum { FUNCTIONS_MAX = 64, DEVICES = 8 };
 struct module {
 	uint32_t id;
 	size_t count;
-	char *functions[FUNCTIONS_MAX];
+	char *image, *functions[FUNCTIONS_MAX];
+	struct puppet_context *context; /* NULL: none, or it is no more */
+	struct module *next;
 };
 
 static puppet_tool *_Atomic tool;
@@ -24,8 +27,12 @@ static _Atomic uint32_t correlations, ids;
 static _Atomic uint64_t launches_made;
 static _Atomic uint64_t addresses = 0x7f0000000000;
 static struct puppet_context *_Atomic current;
-static __thread struct puppet_context *chosen; /* by cuCtxSetCurrent */
-static struct puppet_stream default_stream = { .id = 7 };
+static __thread struct puppet_context *chosen;            /* by cuCtxSetCurrent */
+static struct puppet_stream default_stream = { .id = 7 }; /* without a context */
+static _Atomic uint32_t contexts_made;
+static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *modules;
+static __thread uint32_t outer; /* number of the runtime's call that this thread is in */
 static _Atomic(struct puppet_stream *) hung; /* a kernel on it does not end */
 static _Atomic int failed;                   /* what all that waits gets from then on */
 
@@ -64,7 +71,10 @@ struct puppet_call puppet_begin(uint32_t domain, uint32_t cbid, const void *para
 	call.event.cbid = cbid;
 	call.event.begin = 1;
 	call.event.params = params;
-	call.event.correlation = atomic_fetch_add(&correlations, 1) + 1;
+	call.event.inner = domain == 1 && outer;
+	call.event.correlation = call.event.inner ? outer : atomic_fetch_add(&correlations, 1) + 1;
+	if (domain == 2)
+		outer = call.event.correlation;
 	call.event.thread = (uint32_t)syscall(SYS_gettid);
 	call.event.start = now_ns();
 	call.event.context = context_now();
@@ -78,6 +88,8 @@ int puppet_end(struct puppet_call *call, int result)
 	call->event.result = call->alive ? result : PUPPET_NOT_INITIALIZED;
 	call->event.end = now_ns();
 	puppet_tell(&call->event);
+	if (call->event.domain == 2)
+		outer = 0;
 	return call->event.result;
 }
 
@@ -92,7 +104,7 @@ struct puppet_event puppet_event_of(const struct puppet_call *call, enum puppet_
 	event.context = context;
 	event.context_id = context ? context->id : 0;
 	event.device = context ? context->device : 0;
-	event.stream_id = default_stream.id;
+	event.stream_id = puppet_stream(NULL)->id;
 	event.thread = call->event.thread;
 	event.start = event.end = now_ns();
 	return event;
@@ -119,7 +131,9 @@ uint32_t puppet_new_id(void)
 
 struct puppet_stream *puppet_stream(void *stream)
 {
-	return stream ? stream : &default_stream;
+	struct puppet_context *context = context_now();
+
+	return stream ? stream : context ? &context->null : &default_stream;
 }
 
 int cuInit(unsigned int flags)
@@ -170,6 +184,8 @@ int cuCtxCreate_v2(void **ret_context, unsigned int flags, int device)
 		return 2;
 	context->id = atomic_fetch_add(&ids, 1) + 1;
 	context->device = (uint32_t)device;
+	/* As on a card: each has seven of its own. */
+	context->null.id = 7 * (atomic_fetch_add(&contexts_made, 1) + 1);
 	atomic_store(&current, context);
 	event = puppet_event_of(&call, PUPPET_CONTEXT);
 	event.begin = 1;
@@ -184,6 +200,34 @@ int cuCtxSetCurrent(void *context)
 	return 0;
 }
 
+static void module_gone(const struct puppet_call *call, const struct module *module)
+{
+	struct puppet_event event = puppet_event_of(call, PUPPET_MODULE);
+
+	event.context = module->context;
+	event.module_id = module->id;
+	event.name = module->image;
+	event.bytes = strlen(module->image);
+	puppet_tell(&event);
+}
+
+/* They go behind their context. Whoever made them may still unload them. */
+static void modules_gone(const struct puppet_call *call, const struct puppet_context *context)
+{
+	struct module *module;
+
+	do {
+		pthread_mutex_lock(&modules_lock);
+		for (module = modules; module && module->context != context; module = module->next)
+			;
+		pthread_mutex_unlock(&modules_lock);
+		if (module)
+			module_gone(call, module);
+		if (module)
+			module->context = NULL;
+	} while (module);
+}
+
 int cuCtxDestroy_v2(void *context)
 {
 	struct puppet_call call = { .alive = atomic_load(&initialised) == getpid() };
@@ -194,6 +238,7 @@ int cuCtxDestroy_v2(void *context)
 	event.context = context;
 	event.context_id = ((struct puppet_context *)context)->id;
 	puppet_tell(&event);
+	modules_gone(&call, context);
 	if (atomic_load(&current) == context)
 		atomic_store(&current, NULL);
 	free(context);
@@ -226,6 +271,12 @@ int cuModuleLoadData(void **ret_module, const void *image)
 	if (!module)
 		return 2;
 	module->id = event.module_id = atomic_fetch_add(&ids, 1) + 1;
+	module->image = strdup(image);
+	module->context = context_now();
+	pthread_mutex_lock(&modules_lock);
+	module->next = modules;
+	modules = module;
+	pthread_mutex_unlock(&modules_lock);
 	event.begin = 1;
 	event.name = image;
 	event.bytes = strlen(image);
@@ -238,12 +289,19 @@ int cuModuleLoadData(void **ret_module, const void *image)
 int cuModuleUnload(void *at)
 {
 	DRIVER(30);
-	struct puppet_event event = puppet_event_of(&call, PUPPET_MODULE);
 	struct module *module = at;
 
-	event.module_id = module->id;
-	event.name = "";
-	puppet_tell(&event);
+	pthread_mutex_lock(&modules_lock);
+	for (struct module **link = &modules; *link; link = &(*link)->next) {
+		if (*link == module) {
+			*link = module->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&modules_lock);
+	if (module->context)
+		module_gone(&call, module);
+	free(module->image);
 	free(module);
 	return puppet_end(&call, 0);
 }
@@ -311,7 +369,7 @@ int cudaLaunchKernel(const void *function)
 	struct puppet_call call = puppet_begin(2, 211, NULL);
 	static const unsigned int shape[] = { 1, 1, 1, 32, 1, 1, 0 };
 
-	launch(&call, function, shape, &default_stream);
+	launch(&call, function, shape, puppet_stream(NULL));
 	return puppet_end(&call, 0);
 }
 
@@ -336,6 +394,7 @@ static void memory(const struct puppet_call *call, uint64_t address, size_t byte
 	struct puppet_event event = puppet_event_of(call, PUPPET_MEMORY);
 
 	event.domain = call->event.domain;
+	event.inner = call->event.inner;
 	event.address = address;
 	event.bytes = bytes;
 	event.begin = obtained;
@@ -357,7 +416,7 @@ int cudaMalloc(uint64_t *ret_address, size_t bytes)
 	struct puppet_call inside = puppet_begin(1, 243, NULL); /* the driver's */
 
 	*ret_address = atomic_fetch_add(&addresses, (bytes + 511) & ~(size_t)511);
-	memory(&call, *ret_address, bytes, true);
+	memory(&inside, *ret_address, bytes, true);
 	(void)puppet_end(&inside, 0);
 	return puppet_end(&call, 0);
 }
@@ -378,7 +437,7 @@ int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes)
 	(void)value;
 	event.address = address;
 	event.bytes = bytes;
-	puppet_run_on(&default_stream, &event, 100);
+	puppet_run_on(puppet_stream(NULL), &event, 100);
 	return puppet_end(&call, 0);
 }
 
@@ -391,7 +450,7 @@ static void copy(const struct puppet_call *call, size_t bytes, uint8_t kind, uin
 	event.copy = kind;
 	event.from = from;
 	event.to = to;
-	puppet_run_on(&default_stream, &event, 1000);
+	puppet_run_on(puppet_stream(NULL), &event, 1000);
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)

@@ -10,9 +10,12 @@
  * libcupti.so.13 (puppet_cupti.c) is told by libcuda of what happens, and makes
  * records of it. PUPPET_CUPTI says how it behaves, words joined by ',':
  *
- *	version=N    what cuptiGetVersion gives; below 130000 records are those of 12.x
- *	worker       full buffers are handed over by a thread of its own
- *	one-buffer   one buffer for all threads (12.x without the attribute)
+ *	version=N    what cuptiGetVersion gives; below 130000 it is a 12.x: a kernel's record is
+ *	             shorter, and one buffer is for all threads; below 26 (12.8) others are, too
+ *	no-worker    full buffers are handed over by whoever fills or flushes them, not by a
+ *	             thread of CUPTI's own, which has a buffer for what that costs
+ *	no-overhead  no records of what CUPTI's own work costs
+ *	inner-numbers  the driver's calls inside the runtime's have numbers and records of their own
  *	subscribed   somebody else is subscribed already
  *	no-stamp     no timestamp callback: times are CLOCK_REALTIME
  *	hang-exit    a forced flush never returns once exit has begun
@@ -32,6 +35,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +56,7 @@ struct puppet_event {
 	enum puppet_what what;
 	uint32_t domain, cbid, correlation, thread; /* of a call: 1 driver, 2 runtime */
 	uint32_t begin; /* of a call: entered; of a context, stream or module: made */
+	bool inner;     /* a driver's call inside one of the runtime's, whose number it has */
 	uint64_t start, end;
 	uint32_t context_id, stream_id, module_id, device;
 	void *context, *stream;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ typedef void asked_fn(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_recor
 typedef void done_fn(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 typedef void callback_fn(void *user, uint32_t domain, uint32_t cbid, const void *data);
 
-enum { KINDS = 64, CBIDS = 700, QUEUE = 1024, LANES = 512 };
+enum { KINDS = 64, CBIDS = 700, QUEUE = 1024, LANES = 512, CUPTI_12_8 = 26, CUPTI_13 = 130000 };
+enum overhead { FLUSH = 1, INSTRUMENTATION = 2, RESOURCE = 3, BUFFER_REQUEST = 7 };
 
 /* A buffer that is being filled: of one thread, or of all. */
 struct lane {
@@ -38,6 +40,7 @@ static void *callback_user;
 static struct lane lanes[LANES], queue[QUEUE];
 static size_t lane_count, queued, delivered;
 static bool has_worker;
+static _Atomic uint32_t worker_tid;
 static int64_t clock_offset_ns;
 static _Atomic size_t dropped;
 static _Atomic bool leaving;
@@ -50,14 +53,15 @@ static uint32_t version(void)
 	return asked_for ? asked_for : 130001;
 }
 
-/* Sizes of records in CUDA 13.0, and in 12.x where they were smaller. */
+/* Sizes of records in CUPTI 13.0 and 12.8, as a card gave them (tests/fake/logs), and before,
+ * where they were smaller, by its headers. */
 static size_t bytes_of(uint32_t kind)
 {
-	bool old = version() < 130000;
+	bool old = version() < CUPTI_12_8;
 
 	switch (kind) {
 	case CUPTI_KIND_CONCURRENT_KERNEL:
-		return old ? 208 : 216;
+		return version() < CUPTI_13 ? 208 : 216;
 	case CUPTI_KIND_MEMCPY:
 		return old ? 88 : 96;
 	case CUPTI_KIND_MEMSET:
@@ -83,6 +87,37 @@ static size_t bytes_of(uint32_t kind)
 	}
 }
 
+static void append(uint32_t kind, const void *record, size_t used, uint32_t thread);
+
+static uint64_t stamp(uint64_t ns)
+{
+	return ns + (uint64_t)clock_offset_ns;
+}
+
+static bool enabled(uint32_t kind)
+{
+	return kind < KINDS && kinds[kind];
+}
+
+/* That something of CUPTI's own took 100 ns of this thread. */
+static void put_overhead(enum overhead what, uint32_t thread)
+{
+	enum { OBJECT_THREAD = 2 };
+	struct cupti_overhead record = { .kind = CUPTI_KIND_OVERHEAD,
+					 .overhead = (uint32_t)what << 16,
+					 .object_kind = OBJECT_THREAD };
+	struct timespec now;
+
+	if (!enabled(record.kind) || puppet_word("no-overhead"))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	record.object[0] = (uint32_t)getpid();
+	record.object[1] = thread;
+	record.end = stamp((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	record.start = record.end - 100;
+	append(record.kind, &record, sizeof(record), thread);
+}
+
 /* Hands a buffer over; the lock is not held while the tool's function runs. */
 static void hand_over(struct lane lane)
 {
@@ -97,9 +132,13 @@ static void hand_over(struct lane lane)
 	pthread_mutex_lock(&lock);
 }
 
+/* What handing it over cost goes into a buffer of this thread's own. */
 static void *worker(void *unused)
 {
+	uint32_t me = (uint32_t)syscall(SYS_gettid);
+
 	(void)unused;
+	atomic_store(&worker_tid, me);
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		struct lane lane;
@@ -111,6 +150,8 @@ static void *worker(void *unused)
 		lane = queue[delivered % QUEUE];
 		pthread_mutex_unlock(&lock);
 		done(NULL, 0, lane.buffer, lane.bytes, lane.valid);
+		if (version() >= CUPTI_13 && lane.thread != me)
+			put_overhead(FLUSH, me);
 		pthread_mutex_lock(&lock);
 		delivered++;
 	}
@@ -119,7 +160,7 @@ static void *worker(void *unused)
 
 static struct lane *lane_of(uint32_t thread)
 {
-	if (version() < 130000 && puppet_word("one-buffer"))
+	if (version() < CUPTI_13)
 		thread = 0;
 	for (size_t i = 0; i < lane_count; i++) {
 		if (lanes[i].thread == thread)
@@ -131,11 +172,6 @@ static struct lane *lane_of(uint32_t thread)
 	return &lanes[lane_count++];
 }
 
-static bool enabled(uint32_t kind)
-{
-	return kind < KINDS && kinds[kind];
-}
-
 /* A child that was forked while somebody held the lock must not wait for it. */
 static bool enter(void)
 {
@@ -145,10 +181,12 @@ static bool enter(void)
 	return true;
 }
 
-/* A record whose first `used` bytes are at `record`. */
+/* A record whose first `used` bytes are at `record`. In a new buffer what it cost to ask for that
+ * comes next. */
 static void append(uint32_t kind, const void *record, size_t used, uint32_t thread)
 {
 	size_t bytes = bytes_of(kind);
+	bool is_new = false;
 	struct lane *lane;
 
 	if (!asked || !enter())
@@ -176,6 +214,7 @@ static void append(uint32_t kind, const void *record, size_t used, uint32_t thre
 			lane->buffer = buffer;
 			lane->bytes = size;
 			lane->valid = 0;
+			is_new = buffer != NULL;
 		}
 	}
 	if (!lane->buffer || lane->bytes - lane->valid < bytes) {
@@ -186,11 +225,8 @@ static void append(uint32_t kind, const void *record, size_t used, uint32_t thre
 		lane->valid += bytes;
 	}
 	pthread_mutex_unlock(&lock);
-}
-
-static uint64_t stamp(uint64_t ns)
-{
-	return ns + (uint64_t)clock_offset_ns;
+	if (is_new)
+		put_overhead(BUFFER_REQUEST, thread);
 }
 
 /* The driver's puppet has the number first in its context. */
@@ -202,6 +238,16 @@ uint32_t cuptiGetContextId(void *context, uint32_t *ret_id)
 	return 0;
 }
 
+/* Of a call, and of what it makes happen. */
+static uint32_t number_of(const struct puppet_event *event)
+{
+	enum { APART = 1 << 24 };
+
+	return event->correlation + (event->inner && puppet_word("inner-numbers") ? APART : 0);
+}
+
+/* A call inside another is called back for and has no record; where the whole kind is enabled it
+ * has one, as nobody has seen. */
 static void put_api(const struct puppet_event *event)
 {
 	struct cupti_api record = { .kind = event->domain == 1 ? CUPTI_KIND_DRIVER
@@ -209,7 +255,7 @@ static void put_api(const struct puppet_event *event)
 
 	if (callbacks[event->domain][event->cbid] && callback) {
 		struct cupti_callback call = { .site = !event->begin,
-					       .correlation = event->correlation,
+					       .correlation = number_of(event),
 					       .params = event->params,
 					       .result = (void *)(uintptr_t)&event->result,
 					       .context = event->context };
@@ -220,12 +266,14 @@ static void put_api(const struct puppet_event *event)
 	}
 	if (event->begin || !(enabled(record.kind) || apis[event->domain][event->cbid]))
 		return;
+	if (event->inner && !enabled(record.kind) && !puppet_word("inner-numbers"))
+		return;
 	record.cbid = event->cbid;
 	record.start = stamp(event->start);
 	record.end = stamp(event->end);
 	record.process = (uint32_t)getpid();
 	record.thread = event->thread;
-	record.correlation = event->correlation;
+	record.correlation = number_of(event);
 	append(record.kind, &record, sizeof(record), event->thread);
 }
 
@@ -266,7 +314,7 @@ static void put_kernel(const struct puppet_event *event)
 	if (!enabled(record.kind) || (event->graph && enabled(CUPTI_KIND_GRAPH_TRACE)))
 		return;
 	record.start = stamp(event->start);
-	record.end = stamp(event->end);
+	record.end = record.completed = stamp(event->end);
 	record.context = event->context_id;
 	record.device = event->device;
 	record.stream = event->stream_id;
@@ -347,16 +395,17 @@ static void put_memory(const struct puppet_event *event)
 	record.process = (uint32_t)getpid();
 	record.context = event->context_id;
 	record.device = event->device;
-	/* With the word "inner-memory" that of the driver's call inside the runtime's. */
-	record.correlation = event->correlation +
-			     (event->begin && event->domain == 2 && puppet_word("inner-memory"));
+	record.stream = UINT32_MAX;
+	record.correlation = number_of(event);
 	if (enabled(record.kind))
 		append(record.kind, &record, sizeof(record), event->thread);
 }
 
+/* A device once, and its first context. */
 static void put_device(const struct puppet_event *event)
 {
-	struct cupti_context context = { .kind = CUPTI_KIND_CONTEXT };
+	static _Atomic uint32_t told;
+	struct cupti_context context = { .kind = CUPTI_KIND_CONTEXT, .api = 1 };
 	struct cupti_device device = { .kind = CUPTI_KIND_DEVICE };
 
 	device.memory_bytes = (uint64_t)80 << 30;
@@ -370,10 +419,13 @@ static void put_device(const struct puppet_event *event)
 	device.name = (uint64_t)(uintptr_t) "Puppet H200";
 	context.context = event->context_id;
 	context.device = event->device;
-	if (enabled(CUPTI_KIND_DEVICE))
+	if (enabled(CUPTI_KIND_DEVICE) &&
+	    !(atomic_fetch_or(&told, 1u << event->device) >> event->device & 1))
 		append(CUPTI_KIND_DEVICE, &device, sizeof(device), event->thread);
 	if (enabled(CUPTI_KIND_CONTEXT))
 		append(CUPTI_KIND_CONTEXT, &context, sizeof(context), event->thread);
+	put_overhead(INSTRUMENTATION, event->thread);
+	put_overhead(RESOURCE, event->thread);
 }
 
 static void put_resource(const struct puppet_event *event)
@@ -506,7 +558,7 @@ uint32_t cuptiActivityRegisterCallbacks(asked_fn *new_asked, done_fn *new_done)
 	pthread_mutex_lock(&lock);
 	asked = new_asked;
 	done = new_done;
-	if (puppet_word("worker") && !has_worker)
+	if (!puppet_word("no-worker") && !has_worker)
 		has_worker = pthread_create(&thread, NULL, worker, NULL) == 0;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -531,6 +583,21 @@ uint32_t cuptiActivityDisable(uint32_t kind)
 	return 0;
 }
 
+/* With the lock: buffers of the program's threads, or that of CUPTI's own, which those fill. */
+static void hand_over_all(bool own)
+{
+	for (size_t i = 0; i < lane_count; i++) {
+		struct lane full = lanes[i];
+
+		if (!full.buffer || (full.thread && full.thread == atomic_load(&worker_tid)) != own)
+			continue;
+		lanes[i].buffer = NULL;
+		hand_over(full);
+	}
+	while (has_worker && delivered < queued)
+		pthread_cond_wait(&idle, &lock);
+}
+
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
 	if (pid != getpid() && pid)
@@ -540,16 +607,8 @@ uint32_t cuptiActivityFlushAll(uint32_t flag)
 	if (!done)
 		return 0;
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < lane_count; i++) {
-		struct lane full = lanes[i];
-
-		if (!full.buffer)
-			continue;
-		lanes[i].buffer = NULL;
-		hand_over(full);
-	}
-	while (has_worker && delivered < queued)
-		pthread_cond_wait(&idle, &lock);
+	hand_over_all(false);
+	hand_over_all(true);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -641,9 +700,16 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
 
 uint32_t cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *ret_id)
 {
-	static uint32_t defaults[] = { 7, 8 };
+	struct { /* as its context begins: puppet_call.h */
+		uint32_t id, device, null;
+	} of;
 
-	return cuptiGetContextId(stream ? stream : &defaults[per_thread], ret_id) || !context;
+	if (!context)
+		return RESULT_INVALID_PARAMETER;
+	memcpy(&of, context, sizeof(of));
+	of.null += per_thread;
+	memcpy(ret_id, stream ? stream : &of.null, sizeof(*ret_id));
+	return 0;
 }
 
 uint32_t cuptiGetStreamId(void *context, void *stream, uint32_t *ret_id)

@@ -32,6 +32,7 @@ struct sampled {
 	struct {
 		char *name;
 		uint32_t fresh, kernels; /* not yet decoded; since the last drain */
+		uint32_t untold;         /* of those, not in a total yet */
 	} functions[FUNCTIONS];
 };
 
@@ -82,6 +83,7 @@ static void decode(struct sampled *in)
 	in->decoded = tick;
 	for (int i = 0; i < FUNCTIONS; i++) {
 		in->functions[i].kernels += in->functions[i].fresh;
+		in->functions[i].untold += in->functions[i].fresh;
 		in->functions[i].fresh = 0;
 	}
 }
@@ -107,13 +109,16 @@ void puppet_sampled(void *context, const char *function)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What was sampled into `data`, as far as there is room: how many samples. */
+/* What was sampled into `data`, as far as there is room: how many PCs. As on a card the total is
+ * of all that is there, and what was left over comes next time with a total of 0. */
 static uint64_t fill(struct sampled *in, struct cupti_pc_data *data)
 {
 	data->count = data->total = data->remaining = 0;
 	for (int i = 0; i < FUNCTIONS; i++) {
 		uint32_t kernels = in->functions[i].kernels;
 
+		data->total += (uint64_t)in->functions[i].untold * SAMPLES;
+		in->functions[i].untold = 0;
 		if (!kernels)
 			continue;
 		if (data->count + OFFSETS > data->room) {
@@ -132,10 +137,9 @@ static uint64_t fill(struct sampled *in, struct cupti_pc_data *data)
 			pc->stalls[1].reason = reason_indices[1];
 			pc->stalls[1].samples = kernels * (k ? 2 : 3);
 		}
-		data->total += (uint64_t)kernels * SAMPLES;
 		in->functions[i].kernels = 0;
 	}
-	return data->total;
+	return data->count;
 }
 
 static bool is_card_sampled(const void *context)

@@ -7,7 +7,7 @@ import shutil
 import struct
 import subprocess
 
-MEMCPY, MEMSET, DRIVER, RUNTIME, KERNEL, OVERHEAD, MEMORY = 1, 2, 4, 5, 10, 17, 49
+MEMCPY, MEMSET, DRIVER, RUNTIME, DEVICE, KERNEL, OVERHEAD, MEMORY = 1, 2, 4, 5, 8, 10, 17, 49
 # As CUPTI's header of 12.0 has them; what later versions put behind is not looked at.
 LAYOUTS = {
     KERNEL: ("IBBHIIQQQIII3i3iiiIIIqQQQQ4BIQ", "kind cache shared registers requested executed start end completed "
@@ -69,6 +69,10 @@ class CardLog:
         self.records = []
         self.events = []     # kind, nanoseconds since the start, records of a buffer
         self.start_ns = 0
+        self.sizes = {}      # of records, by kind
+        self.givers = set()  # threads that give buffers back
+        self.callers = set() # those that call CUDA, or CUPTI
+        self.order = []      # numbers of what becomes of contexts and modules
         self.names = {}      # of calls, by domain and number
         self.callbacks = []  # domain, name, site, correlation, result
         self.resources = collections.Counter()
@@ -82,7 +86,13 @@ class CardLog:
     def take(self, at):
         if at[0] in ("a", "b", "d", "m"):
             self.events.append((at[0], int(at[1]), []))
-        if at[0] == "r":
+        if at[0] == "d":
+            self.givers.add(at[2])
+        elif at[0] == "b" or (at[0] == "c" and at[4] == "cuptiActivityFlushAll"):
+            self.callers.add(at[2])
+        if at[0] == "s":
+            self.sizes[int(at[1])] = int(at[2])
+        elif at[0] == "r":
             self.records.append(unpacked(at))
             self.events[-1][2].append(self.records[-1])
         elif at[0] == "p":
@@ -94,6 +104,7 @@ class CardLog:
                                    int(at[9], 16)))
         elif at[0] == "m":
             self.resources[int(at[3])] += 1
+            self.order.append(int(at[3]))
         elif at[0] == "start":
             self.start_ns = int(at[1])
         elif at[0] == "trace":
@@ -158,6 +169,18 @@ class CardLog:
             if domain == 1 and name in OBJECTS and site == ("estroy" not in name) and not result:
                 found[OBJECTS[name]] += 1
         return found
+
+    def nested(self):
+        """Do calls inside others have their numbers, and no records?"""
+        open_calls, same = [], True
+        for _, _, site, correlation, _ in self.callbacks:
+            if site == 0:
+                same = same and (not open_calls or open_calls[-1] == correlation)
+                open_calls.append(correlation)
+            else:
+                open_calls.pop()
+        outer = {call["correlation"] for call in self.of(RUNTIME)}
+        return same and not any(call["correlation"] in outer for call in self.of(DRIVER))
 
     def facts(self):
         """What QUERIES, too, say of the profile. Times from the first kernel's start on."""

@@ -11,8 +11,8 @@ import os
 import re
 import sys
 
-from card_log import KERNEL, MEMCPY, CardLog, demangled
-from check import SONDE, expect, main
+from card_log import DEVICE, KERNEL, MEMCPY, OVERHEAD, CardLog, demangled
+from check import SONDE, expect, host, main
 from check_replay import Session, kept, same_facts
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "truth"))
@@ -162,7 +162,39 @@ def told_twice(session, log, _):
         expect(row["n"] <= 2 * made.get(row["name"], 1), "%s: %d" % (row["name"], row["n"]))
 
 
+def habits(log):
+    """What the puppet, invented before there were logs, has to do as CUPTI did."""
+    return {
+        "who calls gives no buffer back": not log.givers & log.callers,
+        "what is inside a call has its number and no record": log.nested(),
+        "modules go behind their context": 2 not in log.order or log.order[log.order.index(2) + 1] == 7,
+        "a device is told of once": len(log.of(DEVICE)),
+        "what giving back costs has a buffer of its own":
+            any({record["kind"] for record in records} == {OVERHEAD} for records in log.buffers()),
+    }
+
+
+def puppet(version, names):
+    """Records are as long and calls come as in the logs of this version."""
+    def check():
+        cards = [CardLog(path) for name in names for path in kept(name)]
+        sizes = {kind: size for log in cards for kind, size in log.sizes.items()}
+        for program in ("reset", "memory"):
+            with Session("version=%d" % version) as session:
+                session.record(host(program))
+                log = CardLog(session.log)
+                for kind in sorted(set(log.sizes) & set(sizes)):
+                    expect(log.sizes[kind] == sizes[kind], "kind %d: %d bytes, of the card %d" % (
+                        kind, log.sizes[kind], sizes[kind]))
+                for card in cards:
+                    expect(habits(log) == habits(card), "%s: %s, of the card %s" % (program, habits(log), habits(card)))
+        print(sorted(sizes.items()), habits(log))
+    return check
+
+
 CASES = {
+    "puppet": puppet(130001, ("reset", "pipeline", "graphs")),
+    "puppet_old": puppet(26, ("pipeline_old",)),
     "pipeline": played("pipeline", pipeline),
     "pipeline_old": played("pipeline_old", pipeline),
     "pipeline_sampled": played("pipeline_sampled", pipeline),

@@ -32,6 +32,8 @@ SAME = {
                "group by tid order by n",
     "waits": "select name, device, context, stream, count(*) n from sync group by 1, 2, 3, 4 order by 1, 2, 3, 4",
     "memory": "select bytes, count(*) n from alloc group by 1 order by 1",
+    "overheads": "select name, duration_ns, o.tid in (select tid from runtime union select tid from driver) own "
+                 "from overhead o order by start_ns, own, duration_ns",
     "graphs": "select name, duration_ns from graph order by start_ns",
     "samples": "select f.text function, pc_offset, r.text reason, cubin, sum(samples) n from stall s join string f "
                "on f.id = s.function join string r on r.id = s.reason group by 1, 2, 3, 4 order by 1, 2, 3, 4",
@@ -358,8 +360,8 @@ CASES = {
     "work": round_trip("work", has=("kernels", "copies", "fills", "runtime calls", "driver calls", "waits", "memory")),
     "threads": round_trip("threads"),
     "old_records": round_trip("threads", cupti="version=24"),
-    "one_buffer": round_trip("threads", cupti="version=18,one-buffer"),
-    "worker": round_trip("threads", cupti="worker"),
+    "one_buffer": round_trip("threads", cupti="version=18"),
+    "no_worker": round_trip("threads", cupti="no-worker"),
     "epoch_times": round_trip("one", cupti="no-stamp"),
     "leaks": round_trip("leaks", has=("kernels", "marks")),
     "graphs": round_trip("graphs"),
