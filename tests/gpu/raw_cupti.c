@@ -7,6 +7,7 @@
  * then only enabled again. A line is written at once: the last one says where it hung.
  */
 #include <cupti.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,13 @@ static void say_overhead(const overhead_record *o)
 	    (int)o->objectKind, o->objectId.pt.threadId, LL(o->start), LL(o->end));
 #if CUPTI_API_VERSION >= 130000
 	SAY(" correlation=%u data=%p", o->correlationId, o->overheadData);
+	if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL && o->overheadData) {
+		const CUpti_ActivityOverheadCommandBufferFullData *full = o->overheadData;
+
+		SAY(" length=%u channel=%u type=%u room=%zu", full->commandBufferLength,
+		    full->channelID, full->channelType, malloc_usable_size(o->overheadData));
+		free(o->overheadData); /* ours, as the header has it */
+	}
 #endif
 	SAY("\n");
 }

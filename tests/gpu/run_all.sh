@@ -126,7 +126,7 @@ else
 	part truth 60 260 bash -c 'exec "$0" "$BOUND"' "$here/run_truth.sh"
 	part cost 100 340 "$here/run_cost.sh" 2 launch eager train sampling
 fi
-part raw 10 90 "$here/run_raw.sh"
+part raw 15 100 "$here/run_raw.sh"
 part unified 20 90 "$here/run_unified.sh"
 part waits 40 120 "$here/run_waits.sh"
 part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"

@@ -6,7 +6,7 @@
 #   SONDE=build/portable/sonde tests/gpu/run_raw.sh
 #   DRY=build/dev tests/gpu/run_raw.sh           on puppets: that the script itself works
 #
-# Some 15 s on one H200, which has not been seen. All of it goes to $OUT/raw*.txt. Status 1 if
+# Some 20 s on one H200, which has not been seen. All of it goes to $OUT/raw*.txt. Status 1 if
 # something is otherwise than sonde takes it. DRY needs CUPTI's header.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,6 +42,17 @@ for when in start context; do
 		python3 "$here/run_raw.py" "$out/raw_$when.txt" "$when.out" | grep 'unified memory\|its records\|FAILED'
 	fi
 done
+
+# Launches that fill the command buffer: what comes with those records is to be freed by us.
+if [[ ! $dry ]]; then
+	echo "== CUPTI, with a command buffer that is full"
+	"$here/build.sh" "$work" owed || bad=1
+	RAW=$out/raw_full.txt CUDA_INJECTION64_PATH=$work/raw.so timeout -k 5 20 ./owed graphs 5000 >full.out 2>&1
+	claim "$? == 0" "the program ends well though what came with the records was freed: $(tail -n 1 "$out/raw_full.txt" | cut -c1-100)"
+	echo "told    command buffer full: $(grep -c '^overhead kind=393216 ' "$out/raw_full.txt") records, with data $(
+		grep '^overhead kind=393216 ' "$out/raw_full.txt" | grep -vc 'data=(nil)'); the first: $(
+		grep -m 1 '^overhead kind=393216 ' "$out/raw_full.txt" | cut -d' ' -f 4-)"
+fi
 
 echo "== the same by sonde"
 timeout -k 5 30 "$sonde" run --no-report -t cuda,nvtx,memory,sync,unified,queued -o raw.sonde -- "${program[@]}" \
