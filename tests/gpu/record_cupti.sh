@@ -147,6 +147,9 @@ if [[ $dry ]]; then
 	SONDE_CUPTI=$dry/tests/inject/old/libcupti.so.12 PUPPET_CUPTI=version=22 record old_library -- "$host" work
 	RECORD_CUPTI_KIB=200 record too_much -- "$host" one
 	PUPPET_CUPTI=version=26 record old --pc-sampling on -- "$host" graphs
+	record api_all --cuda-api all -- "$host" work
+	record queued --trace cuda,queued -- "$host" work
+	record graph_mode --cuda-graph graph -- "$host" graphs
 	# shellcheck disable=SC2016
 	record late -- sh -c 'for i in $(seq 14); do sleep 0.2; done; exec "$0" leaks' "$host"
 else
@@ -171,6 +174,11 @@ else
 	record unified --trace cuda,memory,sync,unified -- ./unified 1
 	# More samples than there is memory for: how CUPTI says so.
 	RECORD_CUPTI_KIB=2048 record flood --pc-sampling on --pc-period 12 -- ./cases 10
+	record api_all --cuda-api all -- ./pipeline 1
+	record queued --trace cuda,queued -- ./pipeline 1
+	record graph_mode --cuda-graph graph -- ./owed graphs 20
+	# Does 12.8 have one buffer for all threads?
+	[[ ! $old ]] || SONDE_CUPTI=$old record threads_old -- ./owed threads 2 0
 fi
 (cd logs && tar cf "$out/cupti_logs.tar" cupti_*.log.gz)
 cp said.txt "$out/record_cupti.txt" 2>/dev/null

@@ -127,7 +127,8 @@ class CardLog:
         """To be played as it was recorded."""
         known = ("cuda", "kernel", "nvtx", "memory", "sync", "unified", "queued")
         return ["--trace", ",".join(word for word in self.trace if word in known)] + \
-            ["--pc-sampling", "on"] * ("pc" in self.trace)
+            ["--pc-sampling", "on"] * ("pc" in self.trace) + ["--cuda-api", "all"] * ("api-all" in self.trace) + \
+            ["--cuda-graph", "graph"] * ("graph" in self.trace)
 
     def of(self, *kinds):
         return [record for record in self.records if record["kind"] in kinds]
