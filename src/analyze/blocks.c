@@ -99,12 +99,6 @@ static uint32_t device_of(const struct session *session, uint32_t source, int64_
 	return SESSION_NONE;
 }
 
-static bool is_recorded_whole(const struct session *session, uint32_t source)
-{
-	return source < session->sources.count &&
-	       !strcmp(session_text(session, session->sources.at[source].reader), "cuda");
-}
-
 static void take_allocs(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
 {
 	const struct session *session = blocks->timeline->session;
@@ -210,7 +204,7 @@ static int load(struct blocks *blocks, struct store *store, struct err *err)
 		if (batch.lane >= session->lanes.count)
 			continue;
 		source = session->lanes.at[batch.lane].source;
-		if (!is_recorded_whole(session, source))
+		if (!is_block_by_block(session, source))
 			continue;
 		if (batch.kind == STORE_alloc)
 			take_allocs(blocks, &batch, source);
@@ -583,8 +577,11 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 		if (memory->sites.count)
 			qsort(memory->sites.at, memory->sites.count, sizeof(*memory->sites.at),
 			      by_bytes);
-		if (memory->alloc_count + memory->free_count || has_objects(memory))
-			*VEC_ADD(&facts->memory) = *memory;
+		if (!memory->alloc_count && !memory->free_count && !has_objects(memory))
+			continue;
+		if (!memory_was_recorded(timeline->session))
+			memory->alloc_count = memory->free_count = FACT_UNKNOWN;
+		*VEC_ADD(&facts->memory) = *memory;
 	}
 	VEC_DONE(&blocks.events);
 	VEC_DONE(&blocks.holders);

@@ -13,7 +13,8 @@
 
 /* By number of the name. */
 struct call_sum {
-	int64_t count, without_op, sum_ns, max_ns;
+	int64_t count, without_op, captured, sum_ns, max_ns;
+	enum capture_call capture;
 };
 
 /* Of launches on one device. */
@@ -56,6 +57,22 @@ bool launch_call_name(const char *name)
 	return false;
 }
 
+enum capture_call capture_call_name(const char *name)
+{
+	static const char *const ends[] = { "cudaStreamEndCapture", "cuStreamEndCapture",
+					    "hipStreamEndCapture" };
+	static const char *const begins[] = { "cudaStreamBeginCapture", "cuStreamBeginCapture",
+					      "hipStreamBeginCapture" };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		if (str_starts(str_of(name), begins[i]))
+			return CAPTURE_BEGINS;
+		if (str_starts(str_of(name), ends[i]))
+			return CAPTURE_ENDS;
+	}
+	return CAPTURE_NONE;
+}
+
 /* The thread's calls begin with `first`. */
 static void launch_add(struct launch_sum *sum, const struct tl_calls *calls, uint32_t first,
 		       uint32_t call)
@@ -71,10 +88,11 @@ static void launch_add(struct launch_sum *sum, const struct tl_calls *calls, uin
 	sum->count++;
 }
 
-static void call_add(struct call_sum *sum, int64_t ns, bool without_op)
+static void call_add(struct call_sum *sum, int64_t ns, bool without_op, bool captured)
 {
 	sum->count++;
-	sum->without_op += without_op;
+	sum->without_op += without_op && !captured;
+	sum->captured += without_op && captured;
 	sum->sum_ns = capped_add(sum->sum_ns, ns);
 	if (ns > sum->max_ns)
 		sum->max_ns = ns;
@@ -96,8 +114,10 @@ static void names_out(const struct timeline *timeline, const struct call_sum *su
 		fact->count = sums[i].count;
 		fact->sum_ns = sums[i].sum_ns;
 		fact->max_ns = sums[i].max_ns;
-		if (launch_call_name(text))
+		if (launch_call_name(text)) {
 			facts->unmatched_calls += sums[i].without_op;
+			facts->captured_calls += sums[i].captured;
+		}
 	}
 	if (facts->calls.count)
 		qsort(facts->calls.at, facts->calls.count, sizeof(*facts->calls.at), calls_by_sum);
@@ -175,14 +195,19 @@ void call_facts(const struct timeline *timeline, struct facts *facts)
 	struct launch_sum *by_device = mem_zero((facts->devices.count + 1) * sizeof(*by_device));
 	struct waits waits = waits_of(timeline, facts);
 
+	for (size_t i = 0; i < calls->names.count; i++)
+		by_name[i].capture =
+			capture_call_name(session_text(timeline->session, calls->names.at[i]));
 	for (size_t s = 0; s < calls->segments.count; s++) {
 		uint32_t first = calls->segments.at[s].first;
+		size_t captures = 0;
 
 		for (uint32_t i = first; i < first + calls->segments.at[s].count; i++) {
 			uint32_t op = calls->first_op[i], device = timeline->only_device;
+			struct call_sum *sum = &by_name[calls->what[i] & (CALL_WAITS - 1)];
 
-			call_add(&by_name[calls->what[i] & (CALL_WAITS - 1)], call_ns(calls, i),
-				 op == TL_NONE);
+			call_add(sum, call_ns(calls, i), op == TL_NONE,
+				 capture_step(sum->capture, &captures));
 			if (waits.fact && call_waits(calls, i))
 				waits_add(&waits, call_start(calls, i), call_end(calls, i));
 			if (op == TL_NONE)

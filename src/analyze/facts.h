@@ -523,6 +523,7 @@ struct facts {
 	bool host_time_inflated; /* recorded with stacks: host findings lose a grade */
 	double host_inflation;   /* ratio where it can be told; NAN */
 	int64_t unmatched_calls; /* launch calls without their op */
+	int64_t captured_calls;  /* more, which went into a graph instead */
 	int64_t unmatched_ops;
 	int64_t streams_uncompared; /* of collectives: more than ranks are compared by */
 	int64_t threads_unsearched; /* for steps, of processes in whose busiest none were found */

@@ -345,7 +345,9 @@ static void phases_out(struct sweep *sweep)
 		fact->name = sum->name;
 		fact->by_annotation = sum->by_annotation;
 		sum->wall.count = interval_union(sum->wall.at, sum->wall.count);
-		fact->wall_ns = interval_length(sum->wall.at, sum->wall.count);
+		/* The rest has no begin and no end of its own. */
+		fact->wall_ns = i == PHASE_OTHER ? FACT_UNKNOWN
+						 : interval_length(sum->wall.at, sum->wall.count);
 	}
 	for (size_t i = 0; i < sweep->phases[PHASE_LOADER].wall.count; i++)
 		*VEC_ADD(&sweep->timeline->loading) = sweep->phases[PHASE_LOADER].wall.at[i];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/order.h"
+#include "base/str.h"
 
 /* Fewer steps than this show no trend. */
 enum { GROWTH_STEPS = 4 };
@@ -105,10 +106,26 @@ double step_growth(const struct tl_level *levels, size_t count, const struct ste
 	return result;
 }
 
-/* Recorded by the driver's allocations, not a framework's: blocks.c. */
-static bool is_block_by_block(const struct session *session, uint32_t source)
+bool is_block_by_block(const struct session *session, uint32_t source)
 {
-	return !strcmp(session_text(session, session->sources.at[source].reader), READER_CUDA);
+	return source < session->sources.count &&
+	       !strcmp(session_text(session, session->sources.at[source].reader), READER_CUDA);
+}
+
+bool memory_was_recorded(const struct session *session)
+{
+	for (size_t i = 0; i < session->envs.count; i++) {
+		const struct env *env = &session->envs.at[i];
+		struct str rest = str_of(session_text(session, env->value));
+
+		if (strcmp(session_text(session, env->key), "trace") != 0)
+			continue;
+		while (rest.len)
+			if (str_is(str_cut(&rest, ','), "memory"))
+				return true;
+		return false;
+	}
+	return true;
 }
 
 void memory_unknown(struct memory_fact *memory, uint32_t device)

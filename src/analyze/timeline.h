@@ -471,6 +471,10 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 /* After analyze_system. */
 int clock_facts(struct timeline *timeline, struct store *store, struct facts *facts,
 		struct err *err);
+/* The source recorded the driver's allocations, not a framework's: blocks.c. */
+bool is_block_by_block(const struct session *session, uint32_t source);
+/* What a run was to record is in its profile; of old ones all that there is. */
+bool memory_was_recorded(const struct session *session);
 void memory_unknown(struct memory_fact *memory, uint32_t device);
 /* How much is held, from then on. */
 struct tl_level {
@@ -502,6 +506,16 @@ static inline enum phase phase_within(enum phase outer, enum phase own, bool ann
 bool sync_call_name(const char *name);
 /* One that launches a kernel or a graph: its work on the device should be in the recording. */
 bool launch_call_name(const char *name);
+/* Between the begin and the end of a capture in a thread launches are put into a graph
+ * and run nothing. All calls of a thread in turn: is one inside? `open` is 0 at first. */
+enum capture_call { CAPTURE_NONE, CAPTURE_BEGINS, CAPTURE_ENDS };
+enum capture_call capture_call_name(const char *name);
+static inline bool capture_step(enum capture_call call, size_t *open)
+{
+	*open += call == CAPTURE_BEGINS;
+	*open -= call == CAPTURE_ENDS && *open;
+	return *open > 0;
+}
 /* Of an op that is a copy; NULL if it is none. */
 struct tl_copy *copy_find(const struct tl_ops *ops, uint32_t op);
 const struct tl_segment *segment_find(const struct timeline *timeline, uint32_t op);

@@ -25,8 +25,9 @@ struct waits {
 	struct store *store;
 	const struct timeline *timeline;
 	struct facts *facts;
-	VEC(int64_t) raw_ns; /* since_ns of each as its source counts */
-	bool *launches;      /* by number of a call's name */
+	VEC(int64_t) raw_ns;         /* since_ns of each as its source counts */
+	bool *launches;              /* by number of a call's name */
+	enum capture_call *captures; /* the same */
 };
 
 static const char *keep(struct facts *facts, struct str text)
@@ -247,9 +248,12 @@ static void look_at_calls(const struct waits *waits, const struct tl_segment *se
 {
 	int64_t until_ns = capped_add(fact->since_ns, fact->waited_ns), inside_ns = INT64_MIN;
 	const struct tl_calls *calls = &waits->timeline->calls;
+	size_t captures = 0;
 
 	for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
 		int64_t start_ns = call_start(calls, i);
+		size_t name = calls->what[i] & (CALL_WAITS - 1);
+		bool captured = capture_step(waits->captures[name], &captures);
 
 		if (call_waits(calls, i)) {
 			if (call_ns(calls, i) > fact->longest_ns &&
@@ -257,7 +261,7 @@ static void look_at_calls(const struct waits *waits, const struct tl_segment *se
 				fact->longest_ns = call_ns(calls, i);
 			continue;
 		}
-		if (start_ns < inside_ns || !waits->launches[calls->what[i] & (CALL_WAITS - 1)])
+		if (captured || start_ns < inside_ns || !waits->launches[name])
 			continue;
 		inside_ns = call_end(calls, i);
 		if (calls->first_op[i] == TL_NONE && start_ns > after_ns && start_ns <= until_ns)
@@ -419,9 +423,11 @@ int wait_facts(struct timeline *timeline, struct store *store, struct facts *fac
 	int ret = load(&waits, err);
 
 	waits.launches = mem_zero(name_count + 1);
-	for (size_t i = 0; i < name_count && facts->waits.count; i++)
+	waits.captures = mem_zero((name_count + 1) * sizeof(*waits.captures));
+	for (size_t i = 0; i < name_count && facts->waits.count; i++) {
 		waits.launches[i] = launch_call_name(session_text(facts->session, names[i]));
-
+		waits.captures[i] = capture_call_name(session_text(facts->session, names[i]));
+	}
 	for (size_t i = 0; i < facts->waits.count && ret >= 0; i++) {
 		struct wait_fact *fact = &facts->waits.at[i];
 
@@ -438,5 +444,6 @@ int wait_facts(struct timeline *timeline, struct store *store, struct facts *fac
 		qsort(facts->waits.at, facts->waits.count, sizeof(*facts->waits.at), by_since);
 	VEC_DONE(&waits.raw_ns);
 	free(waits.launches);
+	free(waits.captures);
 	return ret < 0 ? ret : 0;
 }

@@ -157,7 +157,9 @@ static void sum_up_sampling(struct complaints *told, struct spooled *p)
 	}
 	if (pc.dropped)
 		spooled_complain(told, p, NOTE_PC_DROPPED, pc.dropped, pc.samples);
-	if (pc.full)
+	if (pc.full && !pc.samples)
+		spooled_complain(told, p, NOTE_PC_FULL_AT_ONCE, full);
+	else if (pc.full)
 		spooled_complain(told, p, NOTE_PC_FULL, full, (double)pc.covered_ns / 1e9,
 				 (double)pc.span_ns / 1e9);
 	if (pc.failed)

@@ -222,6 +222,7 @@ static void put_loss(const struct facts *facts, struct json *json)
 	if (facts->has_timeline) {
 		put_i64(json, "unmatched_ops", facts->unmatched_ops);
 		put_i64(json, "unmatched_calls", facts->unmatched_calls);
+		put_i64_unless(json, "captured_calls", facts->captured_calls, 0);
 		put_i64(json, "streams_uncompared", facts->streams_uncompared);
 		put_i64(json, "threads_unsearched", facts->threads_unsearched);
 	}

@@ -4,6 +4,7 @@
 
 #include "base/i18n.h"
 #include "base/units.h"
+#include "present/source_devices.h"
 #include "present/text.h"
 
 enum { COLUMNS_DEFAULT = 80, COLUMNS_MIN = 60, TOP_DEFAULT = 8 };
@@ -220,6 +221,9 @@ static const char *no_activity_sentence(struct page *page, const struct facts *f
 					     "recorded on another accelerator (%s)."),
 					   maker);
 	}
+	if (profile_env(session, "command"))
+		return _("No operation of a GPU is in this recording: what it lacks, at its end, "
+			 "says why, or the program started none.");
 	return _("There is no GPU activity in this trace: only the host was recorded. To see the "
 		 "GPU, record with ProfilerActivity.CUDA (torch.profiler) on a machine with one.");
 }
@@ -259,6 +263,9 @@ static void text_verdict(struct page *page, const struct facts *facts,
 		text = _("Nothing that can be judged is left of this profile.");
 	else if (!text)
 		text = _("Nothing that can be judged was recorded.");
+	else if (first && first->rule == &rule_open_wait && !facts->no_device_activity)
+		/* What hangs is not among what has ended. */
+		text = page_printf(page, _("%s. Before that: %s"), first->title, text);
 	else if (first)
 		text = page_printf(page, _("%s First: %s."), text, first->title);
 	else if (!facts->no_device_activity && !facts->damaged_chunks)

@@ -113,6 +113,8 @@ static const char *names_in(struct page *page, const struct facts *facts, uint32
 		size_t count = is_bare ? namesakes(session, source, i) : 0;
 		const char *name = text_string(page, facts, process->name);
 
+		if (!*name) /* one may call itself so */
+			name = page_printf(page, _("process %lld"), (long long)process->pid);
 		if (count && told < NAMES)
 			line = count > 1
 				       ? page_printf(page, "%s%s%zu x %s", line, told ? ", " : "",
@@ -154,20 +156,35 @@ static void process_line(struct page *page, const struct facts *facts, uint32_t 
 	page_wrap(page, INK_PLAIN, "", indent, INK_PLAIN, line);
 }
 
+/* Of each process of it more became known: then that has a line of its own. */
+static bool is_told_elsewhere(const struct session *session, uint32_t id)
+{
+	if (strcmp(session_text(session, session->sources.at[id].reader), READER_PROC) != 0)
+		return false;
+	for (uint32_t i = 0; i < session->processes.count; i++)
+		if (session->processes.at[i].source == id && session_process_is_bare(session, i))
+			return false;
+	return true;
+}
+
 static void sources(struct page *page, const struct facts *facts, int indent, const char *label)
 {
 	const struct session *session = facts->session;
 	uint32_t command = profile_env(session, "command");
 
+	size_t lines = 0;
+
 	if (command)
 		command_line(page, facts, command, indent, label);
-	for (uint32_t i = 0; i < session->sources.count && i < HEADER_LINES; i++) {
+	for (uint32_t i = 0; i < session->sources.count; i++) {
+		if (is_told_elsewhere(session, i) || lines++ >= HEADER_LINES)
+			continue;
 		if (command)
 			process_line(page, facts, i, indent);
 		else
 			source_line(page, facts, &session->sources.at[i], indent, i ? "" : label);
 	}
-	more_line(page, session->sources.count, indent);
+	more_line(page, lines, indent);
 }
 
 void text_header(struct page *page, const struct facts *facts)

@@ -188,8 +188,11 @@ void text_system(struct page *page, const struct facts *facts)
 			page_wrap(
 				page, INK_PLAIN, "", 2, INK_DIM,
 				page_printf(page,
-					    _("%s more, of times that were not recorded, are left "
-					      "out."),
+					    ngettext("%s more sample, of a time in which nothing "
+						     "was recorded, is left out.",
+						     "%s more samples, of times in which nothing "
+						     "was recorded, are left out.",
+						     (unsigned long)device->system.samples_outside),
 					    units_count(&count, device->system.samples_outside)));
 		print_character(page, &device->system);
 		text_ledger(page, &device->system.ledger);

@@ -200,11 +200,15 @@ static void print_phases(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = PHASE_COLUMNS, .column_count = 6 };
 
+	/* That all is of no phase tells nothing. */
+	if (facts->phases.count == 1 && facts->phases.at[0].phase == PHASE_OTHER)
+		return;
 	for (size_t i = 0; i < facts->phases.count; i++) {
 		const struct phase_fact *phase = &facts->phases.at[i];
+		bool other = phase->phase == PHASE_OTHER;
 
 		table_cell(&table, phase_title(phase->phase));
-		table_cell(&table, cell_count(page, phase->count));
+		table_cell(&table, other ? NULL : cell_count(page, phase->count));
 		table_cell(&table, cell_ns(page, phase->wall_ns));
 		table_cell(&table, cell_ns(page, phase->gpu_ns));
 		table_cell(&table, cell_ns(page, phase->idle_ns));

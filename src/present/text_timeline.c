@@ -242,9 +242,25 @@ static void print_thread(struct page *page, const struct facts *facts, const str
 				       (long long)idle->cpu_samples));
 }
 
+/* "6,040 kernels", and "20,000 graphs" of which the kernels are not known one by one. */
+static const char *kernels_aside(struct page *page, int64_t kernels, int64_t graphs)
+{
+	const char *some = NULL, *blocks = NULL;
+	struct unit_text count;
+
+	if (kernels != FACT_UNKNOWN && (kernels > 0 || graphs <= 0))
+		some = page_printf(page,
+				   ngettext("%s kernel", "%s kernels", (unsigned long)kernels),
+				   units_count(&count, kernels));
+	if (graphs > 0)
+		blocks = page_printf(page, ngettext("%s graph", "%s graphs", (unsigned long)graphs),
+				     units_count(&count, graphs));
+	return some && blocks ? page_printf(page, "%s, %s", some, blocks) : some ? some : blocks;
+}
+
 /* The legend, which is the table of the times at once. */
 static void print_parts(struct page *page, const struct facts *facts, const struct judged *device,
-			const struct part *parts)
+			int64_t graphs, const struct part *parts)
 {
 	int label = 0;
 
@@ -277,11 +293,8 @@ static void print_parts(struct page *page, const struct facts *facts, const stru
 						     (unsigned long)idle->count),
 					    units_count(&count, idle->count),
 					    units_ns(&longest, idle->longest_ns));
-		else if (i == 0 && device->kernel_count != FACT_UNKNOWN)
-			aside = page_printf(page,
-					    ngettext("%s kernel", "%s kernels",
-						     (unsigned long)device->kernel_count),
-					    units_count(&count, device->kernel_count));
+		else if (i == 0)
+			aside = kernels_aside(page, device->kernel_count, graphs);
 		/* A narrow page does without. */
 		if (aside && BAR_INDENT + 2 + label + NS_WIDTH + SHARE_WIDTH + 3 +
 					     present_width(page_clean(page, aside)) <=
@@ -345,17 +358,35 @@ static void print_queued(struct page *page, const struct device_fact *device)
 					 units_count(&d, device->kernel_count)));
 }
 
+/* A kernel can start while its launch is still on the way back: then nothing was to wait. */
+static void print_delay(struct page *page, const struct device_fact *device)
+{
+	struct unit_text median, most;
+
+	if (device->delay_p50_ns == FACT_UNKNOWN || device->delay_p95_ns == FACT_UNKNOWN)
+		return;
+	(void)units_ns(&median, device->delay_p50_ns);
+	(void)units_ns(&most, device->delay_p95_ns);
+	if (device->delay_p50_ns > 0)
+		remark(page,
+		       page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
+				   median.at, most.at));
+	else if (device->delay_p95_ns > 0)
+		remark(page, page_printf(page,
+					 _("Half of the kernels and more had started when their "
+					   "launch returned, 95 %% within %s behind it."),
+					 most.at));
+	else
+		remark(page, _("The kernels had started when their launch returned."));
+}
+
 /* A sentence each for what the bar can't show. */
 static void print_remarks(struct page *page, const struct device_fact *device)
 {
 	struct unit_text a, b, c;
 
 	print_waits(page, device);
-	if (device->delay_p50_ns != FACT_UNKNOWN && device->delay_p95_ns != FACT_UNKNOWN)
-		remark(page,
-		       page_printf(page, _("From launch to start: median %s, 95 %% under %s."),
-				   units_ns(&a, device->delay_p50_ns),
-				   units_ns(&b, device->delay_p95_ns)));
+	print_delay(page, device);
 	if (device->queued_p50_ns != FACT_UNKNOWN && device->queued_p95_ns != FACT_UNKNOWN)
 		print_queued(page, device);
 	if (device->small_kernels > 0 && device->kernel_count > 0)
@@ -445,7 +476,8 @@ void text_timeline(struct page *page, const struct facts *facts)
 					 units_ns(&span, judged.span_ns)));
 		if (judged.span_ns > 0)
 			print_bar(page, parts);
-		print_parts(page, facts, &judged, parts);
+		/* How many of them are of the steady part is not counted. */
+		print_parts(page, facts, &judged, judged.steady ? 0 : device->graph_count, parts);
 		if (judged.steady)
 			print_setup(page, &device->setup);
 		print_remarks(page, device);

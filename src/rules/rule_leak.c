@@ -67,11 +67,6 @@ static void tell_blocks(const struct facts *facts, const struct rule *rule,
 		       "ORDER BY 3 DESC LIMIT 20\""));
 }
 
-/* Where those of a kind were made: for no translator, it is a command. */
-#define OBJECTS_MADE                                                                          \
-	"sonde sql PROFILE \"SELECT detail, start_ns FROM mark WHERE name = '%s' ORDER BY 2 " \
-	"DESC LIMIT 20\""
-
 /* By enum held_kind. */
 static const struct {
 	const char *title, *advice, *leaked, *live;
@@ -136,7 +131,11 @@ static void tell_objects(const struct facts *facts, const struct rule *rule,
 			 object->site ? object->site : where);
 	finding_evidence(finding, OBJECTS[kind].live, (double)object->live, "count", where);
 	finding_advice(finding, _(OBJECTS[kind].advice));
-	finding_next(finding, finding_text(findings, OBJECTS_MADE, OBJECTS[kind].mark));
+	finding_next(finding,
+		     finding_text(findings,
+				  _("sonde sql PROFILE \"SELECT detail, start_ns FROM mark WHERE "
+				    "name = '%s' ORDER BY start_ns DESC LIMIT 20\""),
+				  OBJECTS[kind].mark));
 }
 
 /* PyTorch keeps events that nobody uses, and makes one where none is left: until as many were

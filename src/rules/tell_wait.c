@@ -129,9 +129,9 @@ void tell_wait_device(const struct facts *facts, const struct wait_fact *wait,
 	else if (wait->end == WAIT_OPEN)
 		finding->claim = finding_text(
 			findings,
-			_("%s No launch is without its end: it waits for what is not recorded, as "
-			  "a "
-			  "copy, an event of another process or a function of the host."),
+			_("%s No launch without its end is in the recording: what it waits for "
+			  "is not recorded, as a copy, an event of another process or a function "
+			  "of the host, or CUPTI had not handed its launch over yet."),
 			finding->claim);
 	if (wait->pending_count && wait->lost) {
 		finding_lose_grade(finding);

@@ -121,6 +121,24 @@ Test(leaks, a_block_left_in_every_fourth_step_is_told_with_its_size)
 	}
 }
 
+Test(leaks, blocks_that_were_not_to_be_recorded_are_no_zero)
+{
+	for (int recorded_too = 0; recorded_too < 2; recorded_too++) {
+		struct trace trace = recorded();
+		const struct memory_fact *memory;
+
+		session_env(trace.store->session, trace.source, SESSION_NONE, STR("trace"),
+			    recorded_too ? STR("cuda,memory") : STR("cuda,nvtx"));
+		stream(&trace, 100, 13, true);
+		steps(&trace, true);
+		memory = held_on(&trace, trace.device);
+		cr_assert_eq(memory->objects[HELD_STREAM].live, 1);
+		cr_assert_eq(memory->alloc_count, recorded_too ? 0 : FACT_UNKNOWN);
+		cr_assert_eq(memory->free_count, recorded_too ? 0 : FACT_UNKNOWN);
+		trace_done(&trace);
+	}
+}
+
 Test(leaks, sites_tell_what_is_held_and_what_steps_leave)
 {
 	struct trace trace = recorded();

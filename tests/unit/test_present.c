@@ -539,6 +539,113 @@ Test(present, absent_is_left_out_of_json_and_a_dash_in_text)
 	cr_assert_not_null(strstr(row, " - "), "%s", row);
 }
 
+/* As `sonde run` leaves it: a source of its own for processes that were only seen. */
+static struct made *run_with(const char *other, int64_t other_pid)
+{
+	struct made *made = made_new(READER_CUDA, "solver (pid 100)");
+	struct session *session = made->session;
+	uint32_t seen = session_source(session, READER_PROC, "other processes");
+	uint32_t row;
+
+	add_timeline(made);
+	session_env(session, 0, SESSION_NONE, STR("command"), STR("./solver"));
+	(void)session_process(session, 0, 100);
+	row = session_process(session, seen, other_pid);
+	session->processes.at[row].name = made_string(made, other);
+	return made;
+}
+
+static const struct present_style PLAIN = { .columns = 100, .utf8 = true, .layers = ~0U };
+
+Test(present, a_process_that_calls_itself_nothing_goes_by_its_number)
+{
+	struct buf text = text_of(run_with("", 101), PLAIN);
+
+	cr_assert_not_null(strstr(text.at, "process 101, without CUDA or NVTX"), "%s", text.at);
+}
+
+Test(present, a_process_that_was_seen_before_it_used_the_card_is_told_once)
+{
+	struct buf text = text_of(run_with("solver", 100), PLAIN);
+
+	cr_assert_null(strstr(text.at, "without CUDA"), "%s", text.at);
+}
+
+Test(present, a_run_without_work_of_a_gpu_is_not_told_to_use_another_tool)
+{
+	struct made *made = host_only();
+	struct buf text;
+
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(strstr(text.at, "ProfilerActivity"));
+	session_env(made->session, 0, SESSION_NONE, STR("command"), STR("./solver"));
+	text = text_of(made, PLAIN);
+	cr_assert_null(strstr(text.at, "ProfilerActivity"));
+	cr_assert_not_null(strstr(text.at, "No operation of a GPU is in this recording"));
+}
+
+Test(present, a_kernel_that_starts_before_its_launch_returns_waits_for_nothing)
+{
+	struct made *made = whole();
+	struct device_fact *device = &made->facts.devices.at[0];
+	struct buf text;
+
+	device->delay_p50_ns = 0;
+	text = text_of(made, PLAIN);
+	cr_assert_null(strstr(text.at, "median 0 ns"));
+	cr_assert_not_null(strstr(text.at, "95 % within 91.0 us behind"), "%s", text.at);
+	device->delay_p95_ns = 0;
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(strstr(text.at, "The kernels had started when their launch returned."));
+}
+
+Test(present, graphs_that_are_recorded_as_one_are_no_zero_kernels)
+{
+	struct made *made = whole();
+	struct device_fact *device = &made->facts.devices.at[0];
+	struct buf text;
+
+	device->graph_count = 20000;
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(strstr(text.at, "1,200 kernels, 20,000 graphs"));
+	device->kernel_count = 0;
+	text = text_of(made, PLAIN);
+	cr_assert_null(strstr(text.at, "0 kernels"));
+	cr_assert_not_null(strstr(text.at, "   20,000 graphs"));
+}
+
+Test(present, a_table_of_phases_needs_one)
+{
+	struct made *made = whole();
+	struct phase_fact other = { .phase = PHASE_OTHER, .wall_ns = FACT_UNKNOWN, .gpu_ns = 7 };
+	struct buf text;
+
+	*VEC_ADD(&made->facts.phases) = other;
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(strstr(text.at, "\n  other            -          -"), "%s", text.at);
+	made->facts.phases.at[0] = other;
+	made->facts.phases.count = 1;
+	text = text_of(made, PLAIN);
+	cr_assert_null(strstr(text.at, "Phases"));
+}
+
+Test(present, what_hangs_is_told_before_what_had_ended)
+{
+	struct made *made = made_new(READER_CUDA, "solver (pid 100)");
+	struct finding *finding = VEC_ADD(&made->findings.at);
+	struct buf text;
+
+	add_timeline(made);
+	*finding = (struct finding){ .rule = &rule_open_wait,
+				     .severity = SEVERITY_BAD,
+				     .title = "cudaStreamSynchronize has not returned",
+				     .claim = "" };
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(strstr(text.at, "cudaStreamSynchronize has not returned. Before that: "
+					   "GPU 0 was busy"),
+			   "%s", text.at);
+}
+
 Test(present, json_of_a_host_trace_has_no_device)
 {
 	struct buf json = json_of(host_only());

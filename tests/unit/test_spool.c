@@ -260,6 +260,9 @@ Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 	cr_assert(complains(1, "the memory for PC samples was full: stall reasons are of 2.1 s"));
 	cr_assert_null(spool_complaint(bench.spool, 2));
 	cr_assert_eq(loss(LOSS_malformed), 0);
+	bench_claim(&bench);
+	told_of_sampling(&(struct segment_pc){ .first_ns = 100, .contexts = 1, .full = 1 });
+	cr_assert(complains(2, "PC samples was full before one could be read: there are no stall"));
 }
 
 Test(spool, sampling_that_failed_in_mid_run_is_no_sampling_only_without_a_sample)

@@ -547,6 +547,38 @@ Test(timeline, the_host_waits_as_one)
 	trace_done(&trace);
 }
 
+/* A thread that captures launches into a graph; another does not. One launch is lost. */
+Test(timeline, launches_into_a_graph_that_is_captured_have_no_operation_to_lose)
+{
+	struct trace trace = trace_new();
+
+	(void)trace_call(&trace, 1, "cudaStreamBeginCapture", 100, 101);
+	(void)trace_call(&trace, 1, "cudaLaunchKernel", 110, 112);
+	(void)trace_call(&trace, 1, "cudaLaunchKernel", 120, 122);
+	(void)trace_call(&trace, 2, "cudaLaunchKernel", 125, 126);
+	(void)trace_call(&trace, 1, "cudaStreamEndCapture", 130, 131);
+	trace_launch(&trace, 1, 200, 210, 220);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->captured_calls, 2);
+	cr_assert_eq(trace.facts->unmatched_calls, 1);
+	trace_done(&trace);
+}
+
+Test(timeline, what_is_of_no_phase_has_no_time_of_its_own)
+{
+	struct trace trace = trace_new();
+
+	trace_range(&trace, 1, RANGE_USER, "forward", 0, 100);
+	trace_launch(&trace, 1, 10, 20, 30);
+	trace_launch(&trace, 1, 200, 210, 220);
+	trace_analyze(&trace);
+	cr_assert_eq(trace.facts->phases.count, 2);
+	cr_assert_eq(trace.facts->phases.at[0].wall_ns, 100 * 1000);
+	cr_assert_eq(trace.facts->phases.at[1].phase, PHASE_OTHER);
+	cr_assert_eq(trace.facts->phases.at[1].wall_ns, FACT_UNKNOWN);
+	trace_done(&trace);
+}
+
 Test(timeline, synchronising_calls_are_known_in_all_their_versions)
 {
 	cr_assert(sync_call_name("cudaStreamSynchronize_ptsz"));

@@ -87,6 +87,19 @@ Test(waits, what_hangs_is_told_with_what_has_no_end)
 	trace_done(&trace);
 }
 
+/* They run nothing: no wait is for them. */
+Test(waits, launches_into_a_graph_are_not_pending)
+{
+	struct trace trace = hung();
+
+	(void)trace_call(&trace, SECOND, "cudaStreamBeginCapture", 4300, 4301);
+	(void)trace_call(&trace, SECOND, "cudaLaunchKernel", 4310, 4312);
+	(void)trace_call(&trace, SECOND, "cudaStreamEndCapture", 4320, 4321);
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.at[0].pending_count, 1);
+	trace_done(&trace);
+}
+
 /* Else each would be one of the usual waits of the process, and no cause for concern. */
 Test(waits, another_thread_that_hangs_is_none_that_returned)
 {
@@ -318,7 +331,7 @@ Test(open_wait, says_who_waits_where_since_when_and_for_what)
 	wait->pending_count = 0;
 	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
 	cr_assert_silent(first(&bench)->claim, "meanwhile");
-	cr_assert_says(first(&bench)->claim, "No launch is without its end");
+	cr_assert_says(first(&bench)->claim, "No launch without its end");
 	done(&bench);
 }
 
