@@ -9,7 +9,7 @@
  * tests/gpu/pc_switch.cu). Only GetData can be called while others launch. So the
  * period is for the whole run, what is sampled while recording is paused is thrown
  * away here, and a context whose hardware buffer ran over is only asked again: should
- * it have room once more, its samples count from then on.
+ * it have room once more, its samples count from then on (CUPTI 13.0: it never has).
  *
  * CUPTI's threads decode what the card wrote each 100 ms: samples come that much
  * later, and the last drain waits for them.
@@ -149,7 +149,7 @@ static void tell_begin(struct inject *inject, struct pc_context *pc)
 	tell(inject, pc, 0);
 }
 
-/* What came since the last good drain is lost, too. */
+/* What came since the last good drain is lost, and maybe some before: samples have no times. */
 static void tell_break(struct inject *inject, struct pc_context *pc)
 {
 	struct segment_pc *told = &atomic_load(&inject->segment)->pc;
@@ -343,6 +343,7 @@ static uint64_t drain(struct inject *inject, struct pc_context *pc)
 		params.u.data = &pc->drain.data;
 		result = inject->cupti.cuptiPCSamplingGetData(&params);
 		if (result == CUPTI_RESULT_OUT_OF_MEMORY) {
+			samples += put(inject, pc); /* none, by CUPTI's header */
 			tell_full(inject, pc);
 			break;
 		}

@@ -73,8 +73,11 @@
 		      "reasons are of the others (a longer --pc-period makes fewer samples)")      \
 	X(PC_FULL_AT_ONCE, "the memory for PC samples was full%s before one could be read: there " \
 			   "are no stall reasons (a longer --pc-period makes fewer samples)")      \
-	X(PC_FULL, "the memory for PC samples was full%s: stall reasons are of %.1f s of %.1f s "  \
-		   "(a longer --pc-period makes fewer samples)")                                   \
+	X(PC_FULL, "the memory for PC samples was full%s: stall reasons are of at most %.1f s of " \
+		   "%.1f s (a longer --pc-period makes fewer samples)")                            \
+	X(PC_FULL_BEFORE,                                                                          \
+	  "the memory for PC samples was full%s: stall reasons are of %.1f s of %.1f s "           \
+	  "(a longer --pc-period makes fewer samples)")                                            \
 	X(PC_FAILED, "PC sampling ended early%s (CUPTI %u%s): stall reasons are of %.1f s of "     \
 		     "%.1f s")                                                                     \
 	X(IN_CONTEXTS, " in %u of %u contexts")                                                    \

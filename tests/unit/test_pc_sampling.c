@@ -20,7 +20,9 @@ static uint32_t on_device;
 static int enabled, drained;
 static void *beside; /* a context that another thread makes while one is enabled */
 static bool ring_is_full;
-static uint32_t fails; /* GetData, with this */
+static uint32_t fails;      /* GetData, with this */
+static uint64_t fails_with; /* so many samples all the same */
+static uint32_t unnamed;    /* no context has a number, with this */
 static void (*hangs)(void *context);
 
 struct inject *inject_state = &inject;
@@ -93,8 +95,10 @@ static uint32_t data(struct cupti_pc_params *params)
 	struct cupti_pc_data *into = params->u.data;
 
 	drained++;
-	if (fails)
+	if (fails) {
+		into->total = fails_with;
 		return fails;
+	}
 	if (hangs) /* what others do meanwhile */
 		hangs(params->context);
 	into->at[0].offset = 0;
@@ -120,6 +124,13 @@ static uint32_t configure(struct cupti_pc_params *params)
 	return 0;
 }
 
+static uint32_t context_of(void *context, uint32_t *ret_id)
+{
+	(void)context;
+	*ret_id = 1;
+	return unnamed;
+}
+
 static uint32_t device_of(void *context, uint32_t *ret_device)
 {
 	(void)context;
@@ -143,6 +154,7 @@ static void begin(void)
 	inject.cupti.cuptiPCSamplingSetConfigurationAttribute = configure;
 	inject.cupti.cuptiPCSamplingGetNumStallReasons = reason_count;
 	inject.cupti.cuptiPCSamplingGetStallReasons = reasons;
+	inject.cupti.cuptiGetContextId = context_of;
 	inject.cupti.cuptiGetDeviceId = device_of;
 	pc_setup(&inject);
 }
@@ -324,6 +336,39 @@ Test(pc_sampling, that_the_memory_was_full_is_told_though_the_ring_is_full_too)
 		     "to the last good drain");
 	cr_assert_eq(segment.pc.full, 1);
 	cr_assert_eq(segment.pc.failed, 0);
+}
+
+Test(pc_sampling, a_context_that_cupti_does_not_name_is_not_sampled)
+{
+	int first, second;
+
+	begin();
+	unnamed = 7;
+	pc_context_created(&inject, &first);
+	cr_assert_eq(enabled, 0);
+	cr_assert_eq(inject.pc_period, 7, "why");
+	unnamed = 0;
+	pc_context_created(&inject, &second);
+	cr_assert_eq(enabled, 1, "the card is free");
+	pc_context_destroyed(&inject, &first);
+	pc_context_destroyed(&inject, &second);
+}
+
+/* CUPTI's header says that there are none. */
+Test(pc_sampling, samples_that_come_though_the_memory_was_full_are_kept)
+{
+	int context;
+
+	begin();
+	pc_context_created(&inject, &context);
+	fails = CUPTI_RESULT_OUT_OF_MEMORY;
+	fails_with = 3 * SAMPLES;
+	pc_drain(&inject);
+	cr_assert_eq(kept(), 3 * SAMPLES);
+	cr_assert_eq(segment.pc.full, 1);
+	fails_with = 0;
+	pc_drain(&inject);
+	cr_assert_eq(kept(), 3 * SAMPLES, "once");
 }
 
 Test(pc_sampling, memory_that_has_room_again_gives_samples_again)
