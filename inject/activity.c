@@ -348,6 +348,17 @@ void activity_range(struct inject *inject, bool inside)
 		atomic_fetch_or(&segment->wanted, WANT_FLUSH);
 }
 
+/* [setup], [thread], [final] All that CUPTI has, also of kernels that have not ended: these have no
+ * times then, and get none later. */
+void activity_flush(struct inject *inject)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+	uint64_t now = inject_now();
+
+	if (!inject->cupti.cuptiActivityFlushAll(1) && segment)
+		atomic_store(&segment->flushed_ns, now);
+}
+
 void activity_off(struct inject *inject)
 {
 	activity_follow(inject);

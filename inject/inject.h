@@ -193,6 +193,8 @@ void activity_range(struct inject *inject, bool inside);
 void activity_unified(struct inject *inject);
 /* Disable for good: also what stays on while recording is paused. */
 void activity_off(struct inject *inject);
+/* [setup], [thread], [final] Hands over what CUPTI has, also of what has not ended. */
+void activity_flush(struct inject *inject);
 
 /* [hot] What the context is on; UINT32_MAX: CUPTI does not say. */
 static inline uint32_t context_device(const struct inject *inject, void *context)

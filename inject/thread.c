@@ -65,7 +65,7 @@ static void tick(struct inject *inject, struct segment *segment, bool flush)
 		return; /* what is in buffers can wait: a flush is not quiet */
 	if (wanted & (WANT_FLUSH | WANT_STOP)) {
 		pc_drain(inject);
-		(void)inject->cupti.cuptiActivityFlushAll(1);
+		activity_flush(inject);
 	} else if (atomic_load(&inject->active) && flush) {
 		(void)inject->cupti.cuptiActivityFlushAll(0);
 	}
@@ -77,7 +77,7 @@ static void last_flush(struct inject *inject)
 	for (int i = 0; i < LAST_TICKS && !atomic_load(&inject->may_flush); i++)
 		wait_woken(inject, TICK_MS);
 	if (atomic_load(&inject->may_flush))
-		(void)inject->cupti.cuptiActivityFlushAll(1);
+		activity_flush(inject);
 	atomic_store(&inject->flushed, true);
 }
 
@@ -144,7 +144,7 @@ bool thread_keep_out(struct inject *inject, enum leaving why)
 void thread_flush(struct inject *inject)
 {
 	if (!inject->has_thread) {
-		(void)inject->cupti.cuptiActivityFlushAll(1);
+		activity_flush(inject);
 		return;
 	}
 	atomic_store(&inject->may_flush, true);

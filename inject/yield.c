@@ -29,7 +29,7 @@ static void step_back(struct inject *inject)
 	(void)thread_keep_out(inject, LEAVING_YIELDED);
 	pc_end(inject);
 	activity_off(inject);
-	(void)inject->cupti.cuptiActivityFlushAll(1);
+	activity_flush(inject);
 	(void)inject->cupti.cuptiUnsubscribe(inject->subscriber);
 	inject_off(inject, SEGMENT_REASON_YIELDED, 0);
 }

@@ -537,7 +537,8 @@ struct facts {
 	VEC(struct readback_fact) readbacks;
 	VEC(struct stream_wait_fact) stream_waits; /* by held_ns */
 	VEC(struct wait_fact) waits;               /* failed ones first, then by time */
-	int64_t waits_left_out;                    /* more of them */
+	int64_t waits_left_out;                    /* more that did not return */
+	int64_t errors_left_out;                   /* more that failed */
 	struct step_facts steps;
 	struct step_facts requests;
 	VEC(struct memory_fact) memory;

@@ -15,6 +15,14 @@ enum wait_end {
 	WAIT_FAILED, /* it returned an error: the first with this error in its process */
 };
 
+/* What the recorder's library had of the process at the end. */
+enum wait_handover {
+	WAIT_HANDOVER_UNKNOWN, /* of an older recording */
+	WAIT_HANDOVER_ALL,     /* came */
+	WAIT_HANDOVER_LOST,    /* ended with the process, which was killed */
+	WAIT_HANDOVER_HELD,    /* is still there, in a process that lives */
+};
+
 struct wait_fact {
 	enum wait_end end;
 	uint32_t lane; /* the thread's */
@@ -28,16 +36,32 @@ struct wait_fact {
 	int64_t since_ns;        /* session time */
 	int64_t waited_ns;
 	int64_t longest_ns; /* of waits of its process that returned; FACT_UNKNOWN: none did */
+	bool gone_on;       /* its thread began another call later; of no fact of these */
 	const char *stack;  /* "f < g < main", where the thread was looked at; NULL */
 	bool stack_is_python;
 	/* On the stream, or else in the context: what ended last by then. */
 	uint32_t last_op;    /* string; 0: nothing ran there */
 	int64_t last_end_ns; /* session time */
-	/* Launches of the process behind that, without a record of what they launched. */
+	/* When the last wait there began that returned well, of those that ended by then: what was
+	 * launched before had ended, recorded or not; FACT_UNKNOWN. */
+	int64_t returned_ns;
+	/* Launches after this may have no record at all, unless all was handed over: when the last
+	 * call of the thread began that has one. CUPTI keeps records by thread. FACT_UNKNOWN: none
+	 * has. */
+	int64_t known_ns;
+	enum wait_handover handover;
+	/* Launches of the process behind that, without a record of the end of what they
+	 * launched. */
 	int64_t pending_count;
 	uint32_t pending_lane;  /* of the first: thread */
-	int64_t pending_ns;     /* when it was */
+	int64_t pending_ns;     /* when it was; FACT_UNKNOWN */
 	uint32_t pending_range; /* string: the innermost range or operator round it; 0 */
+	/* Those whose record came without times, and the name of the first; 0: none did. */
+	uint32_t named;
+	int64_t named_count;
+	/* Of nearly all PC samples of the second half of the wait; 0. */
+	uint32_t sampled;
+	int64_t sampled_count, samples;
 	/* What followed that kernel on its stream each time, if always the same; 0. */
 	uint32_t likely;
 	int64_t likely_count;

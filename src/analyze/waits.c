@@ -6,38 +6,18 @@
  * launch does not name the kernel. Where the kernel before it was followed by one and the
  * same each time, that is most likely it.
  */
+#include "analyze/waits.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/timeline.h"
-#include "base/str.h"
 #include "model/event.h"
 
 /* A server whose every thread hangs: the first say enough. */
 enum { WAITS_MOST = 32 };
 /* Fewer repeats are chance. */
 static const int64_t LIKELY_LEAST = 3;
-/* A single sample can be of the time before. */
-static const int64_t SAMPLES_LEAST = 2;
-
-struct waits {
-	struct store *store;
-	const struct timeline *timeline;
-	struct facts *facts;
-	VEC(int64_t) raw_ns;         /* since_ns of each as its source counts */
-	bool *launches;              /* by number of a call's name */
-	enum capture_call *captures; /* the same */
-};
-
-static const char *keep(struct facts *facts, struct str text)
-{
-	char *copy = arena_alloc(&facts->arena, text.len + 1);
-
-	memcpy(copy, text.at, text.len);
-	copy[text.len] = 0;
-	return copy;
-}
 
 static int64_t number(struct str text, int64_t unknown)
 {
@@ -55,13 +35,17 @@ static void read_detail(struct facts *facts, const char *detail, struct wait_fac
 		struct str value = str_cut(&rest, ';'), word = str_cut(&value, '=');
 
 		if (str_is(word, "call"))
-			fact->call = keep(facts, value);
+			fact->call = wait_keep(facts, value);
 		else if (str_is(word, "waited_ns"))
 			fact->waited_ns = number(value, 0);
 		else if (str_is(word, "context"))
 			fact->context = number(value, -1);
 		else if (str_is(word, "result"))
 			fact->result = number(value, 0);
+		else if (str_is(word, "handover"))
+			fact->handover = str_is(value, "all")    ? WAIT_HANDOVER_ALL
+					 : str_is(value, "lost") ? WAIT_HANDOVER_LOST
+								 : WAIT_HANDOVER_HELD;
 		else if (str_is(word, "stream") && str_is(value, "default"))
 			fact->default_stream = true;
 		else if (str_is(word, "stream"))
@@ -74,6 +58,8 @@ static void add(struct waits *waits, const struct wait_fact *fact, int64_t raw_n
 {
 	struct facts *facts = waits->facts;
 
+	if (fact->end == WAIT_OPEN)
+		*VEC_ADD(&waits->opens) = (struct wait_open){ fact->lane, fact->since_ns };
 	for (size_t i = 0; i < facts->waits.count && fact->end == WAIT_FAILED; i++) {
 		struct wait_fact *known = &facts->waits.at[i];
 		int64_t count = known->count;
@@ -90,6 +76,7 @@ static void add(struct waits *waits, const struct wait_fact *fact, int64_t raw_n
 	}
 	if (facts->waits.count == WAITS_MOST) {
 		facts->waits_left_out += fact->end == WAIT_OPEN;
+		facts->errors_left_out += fact->end == WAIT_FAILED;
 		return;
 	}
 	*VEC_ADD(&facts->waits) = *fact;
@@ -113,6 +100,9 @@ static void take_marks(struct waits *waits, const struct store_batch *batch)
 					  .call = "",
 					  .count = 1,
 					  .longest_ns = FACT_UNKNOWN,
+					  .returned_ns = FACT_UNKNOWN,
+					  .known_ns = FACT_UNKNOWN,
+					  .pending_ns = FACT_UNKNOWN,
 					  .util_pct = NAN };
 		int64_t raw_ns = batch->col[COL_start][i], ignored;
 		const char *text;
@@ -146,13 +136,6 @@ static int load(struct waits *waits, struct err *err)
 	return got;
 }
 
-static bool is_of(const struct wait_fact *fact, const struct lane *lane)
-{
-	return lane->kind == LANE_STREAM && lane->source == fact->source &&
-	       (fact->context < 0 || lane->context == fact->context) &&
-	       (fact->stream < 0 || lane->stream == fact->stream);
-}
-
 /* The last that had ended by the end of the wait; TL_NONE. */
 static uint32_t last_op(const struct timeline *timeline, struct wait_fact *fact)
 {
@@ -163,7 +146,7 @@ static uint32_t last_op(const struct timeline *timeline, struct wait_fact *fact)
 	for (size_t s = 0; s < timeline->ops.segments.count; s++) {
 		const struct tl_segment *segment = &timeline->ops.segments.at[s];
 
-		if (!is_of(fact, &session->lanes.at[segment->lane]))
+		if (!wait_is_for(fact, &session->lanes.at[segment->lane]))
 			continue;
 		for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
 			int64_t end = op_end(&timeline->ops, i);
@@ -217,55 +200,96 @@ static uint32_t range_at(const struct timeline *timeline, uint32_t lane, int64_t
 	return name;
 }
 
-/* A launch of the thread that has launched nothing that is known. */
-static void add_pending(const struct tl_segment *segment, int64_t start_ns, struct wait_fact *fact)
+/* A launch of the thread that has launched nothing whose end is known. */
+static void add_pending(uint32_t lane, int64_t start_ns, struct wait_fact *fact)
 {
-	if (!fact->pending_count || start_ns < fact->pending_ns) {
+	if (fact->pending_ns == FACT_UNKNOWN || start_ns < fact->pending_ns) {
 		fact->pending_ns = start_ns;
-		fact->pending_lane = segment->lane;
+		fact->pending_lane = lane;
 	}
 	fact->pending_count++;
 }
 
 /* It is the wait itself, or one of another thread that hangs as well: neither returned. */
-static bool is_no_other(const struct facts *facts, const struct wait_fact *fact, uint32_t lane,
+static bool is_no_other(const struct waits *waits, const struct wait_fact *fact, uint32_t lane,
 			int64_t start_ns)
 {
-	for (size_t i = 0; i < facts->waits.count; i++) {
-		const struct wait_fact *known = &facts->waits.at[i];
+	if (fact->lane == lane && fact->since_ns == start_ns)
+		return true;
+	for (size_t i = 0; i < waits->opens.count; i++) {
+		const struct wait_open *open = &waits->opens.at[i];
 
-		if ((known == fact || known->end == WAIT_OPEN) && known->lane == lane &&
-		    known->since_ns == start_ns)
+		if (open->lane == lane && open->since_ns == start_ns)
 			return true;
 	}
 	return false;
 }
 
+/* Could what was launched then still be running at the end of the wait? */
+static bool may_run(const struct wait_fact *fact, int64_t after_ns, int64_t start_ns,
+		    int64_t end_ns)
+{
+	return start_ns > after_ns && end_ns > fact->returned_ns &&
+	       start_ns <= capped_add(fact->since_ns, fact->waited_ns);
+}
+
 /* Launches behind `after_ns`, and the longest of the other waits. The driver's call inside
- * the runtime's is the same launch. */
+ * the runtime's is the same launch. What was launched is known only where its record came
+ * without times: then it can be a copy, or of another stream than the one that is waited for. */
 static void look_at_calls(const struct waits *waits, const struct tl_segment *segment,
 			  int64_t after_ns, struct wait_fact *fact)
 {
-	int64_t until_ns = capped_add(fact->since_ns, fact->waited_ns), inside_ns = INT64_MIN;
+	const struct session *session = waits->facts->session;
 	const struct tl_calls *calls = &waits->timeline->calls;
 	size_t captures = 0;
+	int64_t inside_ns = INT64_MIN;
 
 	for (uint32_t i = segment->first; i < segment->first + segment->count; i++) {
 		int64_t start_ns = call_start(calls, i);
 		size_t name = calls->what[i] & (CALL_WAITS - 1);
 		bool captured = capture_step(waits->captures[name], &captures);
+		const struct untimed_op *untimed;
 
+		if (call_waits(calls, i) && is_no_other(waits, fact, segment->lane, start_ns))
+			continue;
+		if (start_ns > fact->known_ns && segment->lane == fact->lane)
+			fact->known_ns = start_ns;
 		if (call_waits(calls, i)) {
-			if (call_ns(calls, i) > fact->longest_ns &&
-			    !is_no_other(waits->facts, fact, segment->lane, start_ns))
+			if (call_ns(calls, i) > fact->longest_ns)
 				fact->longest_ns = call_ns(calls, i);
+			fact->gone_on |= segment->lane == fact->lane && start_ns > fact->since_ns;
 			continue;
 		}
-		if (captured || start_ns < inside_ns || !waits->launches[name])
+		untimed = untimed_find(&waits->untimed, segment->lane, start_ns);
+		if (captured || start_ns < inside_ns || !(waits->launches[name] || untimed))
 			continue;
 		inside_ns = call_end(calls, i);
-		if (calls->first_op[i] == TL_NONE && start_ns > after_ns && start_ns <= until_ns)
-			add_pending(segment, start_ns, fact);
+		fact->gone_on |= segment->lane == fact->lane && start_ns > fact->since_ns;
+		if (untimed && !wait_is_for(fact, &session->lanes.at[untimed->lane]))
+			continue;
+		if (calls->first_op[i] == TL_NONE &&
+		    may_run(fact, after_ns, start_ns, call_end(calls, i)))
+			add_pending(segment->lane, start_ns, fact);
+	}
+}
+
+/* Of what is pending, the first whose record came without times. Where its call did not
+ * come, nobody knows when that was. */
+static void name_pending(const struct waits *waits, int64_t after_ns, struct wait_fact *fact)
+{
+	const struct session *session = waits->facts->session;
+
+	for (size_t i = 0; i < waits->untimed.at.count; i++) {
+		const struct untimed_op *op = &waits->untimed.at.at[i];
+		bool has_call = op->call_lane != SESSION_NONE;
+
+		if (!wait_is_for(fact, &session->lanes.at[op->lane]) ||
+		    (has_call && !may_run(fact, after_ns, op->call_ns, op->call_ns)))
+			continue;
+		if (!has_call)
+			fact->pending_count++;
+		if (!fact->named_count++)
+			fact->named = op->name;
 	}
 }
 
@@ -290,9 +314,10 @@ static void look_at_timeline(const struct waits *waits, struct wait_fact *fact)
 		if (segment->source == fact->source)
 			look_at_calls(waits, segment, after_ns, fact);
 	}
-	if (fact->pending_count)
+	name_pending(waits, after_ns, fact);
+	if (fact->pending_ns != FACT_UNKNOWN)
 		fact->pending_range = range_at(timeline, fact->pending_lane, fact->pending_ns);
-	else
+	if (!fact->pending_count || fact->named)
 		fact->likely = 0;
 }
 
@@ -301,7 +326,7 @@ static void find_device(const struct session *session, struct wait_fact *fact)
 	for (size_t i = 0; i < session->lanes.count && fact->device == SESSION_NONE; i++) {
 		const struct lane *lane = &session->lanes.at[i];
 
-		if (is_of(fact, lane) && lane->device < session->devices.count)
+		if (wait_is_for(fact, lane) && lane->device < session->devices.count)
 			fact->device = lane->device;
 	}
 	/* Nothing ran on the stream: any other of the context. */
@@ -312,93 +337,6 @@ static void find_device(const struct session *session, struct wait_fact *fact)
 		    lane->context == fact->context && lane->device < session->devices.count)
 			fact->device = lane->device;
 	}
-}
-
-/* The last look at the thread while it waited. */
-static int look_at_thread(struct waits *waits, size_t index, enum store_kind kind, struct err *err)
-{
-	struct wait_fact *fact = &waits->facts->waits.at[index];
-	int64_t since_ns = waits->raw_ns.at[index];
-	const struct store_query query = {
-		.kinds = STORE_BIT(kind),
-		.columns = COL_BIT(COL_start) | COL_BIT(COL_detail),
-		.one_lane = true,
-		.lane = fact->lane,
-		.one_window = true,
-		.from_ns = since_ns,
-		.to_ns = capped_add(capped_add(since_ns, fact->waited_ns), 1),
-	};
-	OWN(store_query_closep) struct store_cursor *cursor = NULL;
-	int64_t latest_ns = since_ns;
-	struct store_batch batch;
-	int got = fact->stack ? 0 : store_query_open(waits->store, &query, &cursor, err);
-
-	while (cursor && got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane != fact->lane || !batch.col[COL_detail])
-			continue;
-		for (size_t i = 0; i < batch.count; i++) {
-			int64_t ns = batch.col[COL_start][i];
-			const char *text = intern_get(waits->facts->session->details,
-						      (uint32_t)batch.col[COL_detail][i], NULL);
-			struct str stack = str_of(text ? text : ""), word = str_cut(&stack, '=');
-
-			if (ns < latest_ns || ns > query.to_ns || !str_is(word, "stack"))
-				continue;
-			latest_ns = ns;
-			fact->stack = keep(waits->facts, stack);
-			fact->stack_is_python = kind == STORE_python_stack;
-		}
-	}
-	return got;
-}
-
-struct mean {
-	double sum;
-	int64_t count;
-};
-
-/* How busy the devices were meanwhile. */
-static int look_at_samples(struct waits *waits, struct err *err)
-{
-	const struct session *session = waits->facts->session;
-	const struct store_query query = { .kinds = STORE_BIT(STORE_sample),
-					   .columns = ~UINT64_C(0) };
-	OWN(store_query_closep) struct store_cursor *cursor = NULL;
-	struct mean *means = mem_zero((waits->facts->waits.count + 1) * sizeof(*means));
-	struct store_batch batch;
-	int got = store_query_open(waits->store, &query, &cursor, err);
-
-	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane =
-			batch.lane < session->lanes.count ? &session->lanes.at[batch.lane] : NULL;
-
-		if (!lane || lane->kind != LANE_BOARD || !batch.samples)
-			continue;
-		for (size_t i = 0; i < batch.count; i++) {
-			int64_t at, ignored;
-			double util;
-
-			if (!sample_get(&batch.samples[i], METRIC_util_pct, &util))
-				continue;
-			timeline_time(waits->timeline, lane->source, batch.samples[i].time_ns, 0,
-				      &at, &ignored);
-			for (size_t k = 0; k < waits->facts->waits.count; k++) {
-				const struct wait_fact *fact = &waits->facts->waits.at[k];
-
-				if (fact->device == lane->device && at > fact->since_ns &&
-				    at - fact->since_ns <= fact->waited_ns) {
-					means[k].sum += util;
-					means[k].count++;
-				}
-			}
-		}
-	}
-	for (size_t k = 0; k < waits->facts->waits.count; k++) {
-		if (means[k].count >= SAMPLES_LEAST)
-			waits->facts->waits.at[k].util_pct = means[k].sum / (double)means[k].count;
-	}
-	free(means);
-	return got;
 }
 
 static int64_t lost_of(const struct session *session, uint32_t source)
@@ -415,6 +353,21 @@ static int by_since(const void *a, const void *b)
 	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 }
 
+/* A thread that did something else afterwards is in the call no more: it left by a jump, or an
+ * exception, of which nobody is told. */
+static void drop_those_left(struct facts *facts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < facts->waits.count; i++) {
+		const struct wait_fact *fact = &facts->waits.at[i];
+
+		if (fact->end != WAIT_OPEN || !fact->gone_on)
+			facts->waits.at[kept++] = *fact;
+	}
+	facts->waits.count = kept;
+}
+
 int wait_facts(struct timeline *timeline, struct store *store, struct facts *facts, struct err *err)
 {
 	struct waits waits = { .store = store, .timeline = timeline, .facts = facts };
@@ -428,20 +381,29 @@ int wait_facts(struct timeline *timeline, struct store *store, struct facts *fac
 		waits.launches[i] = launch_call_name(session_text(facts->session, names[i]));
 		waits.captures[i] = capture_call_name(session_text(facts->session, names[i]));
 	}
+	if (ret >= 0 && facts->waits.count)
+		ret = untimed_load(timeline, store, &waits.untimed, err);
+	if (ret >= 0 && facts->waits.count)
+		ret = wait_look_at_returns(&waits, err);
 	for (size_t i = 0; i < facts->waits.count && ret >= 0; i++) {
 		struct wait_fact *fact = &facts->waits.at[i];
 
 		fact->lost = lost_of(facts->session, fact->source);
 		look_at_timeline(&waits, fact);
 		find_device(facts->session, fact);
-		ret = look_at_thread(&waits, i, STORE_python_stack, err);
+		ret = wait_look_at_thread(&waits, i, STORE_python_stack, err);
 		if (ret >= 0)
-			ret = look_at_thread(&waits, i, STORE_cpu_stack, err);
+			ret = wait_look_at_thread(&waits, i, STORE_cpu_stack, err);
 	}
 	if (ret >= 0 && facts->waits.count)
-		ret = look_at_samples(&waits, err);
+		ret = wait_look_at_samples(&waits, err);
+	if (ret >= 0 && facts->waits.count)
+		ret = wait_look_at_stalls(&waits, err);
+	drop_those_left(facts);
 	if (facts->waits.count)
 		qsort(facts->waits.at, facts->waits.count, sizeof(*facts->waits.at), by_since);
+	untimed_done(&waits.untimed);
+	VEC_DONE(&waits.opens);
 	VEC_DONE(&waits.raw_ns);
 	free(waits.launches);
 	free(waits.captures);

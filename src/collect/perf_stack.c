@@ -22,6 +22,12 @@ static const int64_t REST = 100;
  * in vain must not delay the innermost function's. */
 enum asker { ASKER_INNERMOST, ASKER_CALLER, ASKER_COUNT };
 
+/* Of a function; without a name of its own it goes by its file's. */
+struct name {
+	char *text;
+	bool is_file;
+};
+
 struct perf_stack {
 	const char *root;
 	int64_t pid;
@@ -33,7 +39,7 @@ struct perf_stack {
 	struct perf_map_file *made;
 	char *later;      /* the name of a function whose table is not read yet */
 	struct map named; /* address -> index into names */
-	VEC(char *) names;
+	VEC(struct name) names;
 };
 
 struct perf_stack *perf_stack_new(const char *root, int64_t pid, struct symbols *symbols)
@@ -52,7 +58,7 @@ struct perf_stack *perf_stack_new(const char *root, int64_t pid, struct symbols 
 static void forget(struct perf_stack *stack)
 {
 	for (size_t i = 0; i < stack->names.count; i++)
-		free(stack->names.at[i]);
+		free(stack->names.at[i].text);
 	VEC_DONE(&stack->names);
 	map_done(&stack->named);
 }
@@ -125,7 +131,7 @@ static char *fit_name(const char *name)
 	return fit;
 }
 
-static char *name_new(struct perf_stack *stack, const struct mapping *code, uint64_t address)
+static struct name name_new(struct perf_stack *stack, const struct mapping *code, uint64_t address)
 {
 	const char *slash = strrchr(code->path, '/'), *name = NULL;
 	const char *file = maps_file(&stack->files, str_of(code->path));
@@ -133,6 +139,8 @@ static char *name_new(struct perf_stack *stack, const struct mapping *code, uint
 
 	if (file)
 		name = symbols_find(stack->symbols, file, address - code->base);
+	if (name && !symbols_says(name))
+		name = NULL;
 	plain = name ? symbols_plain(name) : NULL;
 	fit = fit_name(plain           ? plain
 		       : name          ? name
@@ -140,18 +148,18 @@ static char *name_new(struct perf_stack *stack, const struct mapping *code, uint
 		       : code->path[0] ? code->path
 				       : "[code without a file]");
 	free(plain);
-	return fit;
+	return (struct name){ .text = fit, .is_file = !name };
 }
 
 /* NULL: no code. Valid until the next call. */
 static const char *name_of(struct perf_stack *stack, uint64_t address, enum asker asker,
-			   int64_t now_ns, bool *ret_is_python)
+			   int64_t now_ns, bool *ret_is_python, bool *ret_is_file)
 {
 	const struct mapping *code = code_find(stack, address, asker, now_ns);
 	const char *file, *name;
 	uint64_t *known;
 
-	*ret_is_python = false;
+	*ret_is_python = *ret_is_file = false;
 	if (!code)
 		return NULL;
 	/* Not kept here: the program may make another function there at any time. */
@@ -160,17 +168,22 @@ static const char *name_of(struct perf_stack *stack, uint64_t address, enum aske
 	if (name)
 		return name;
 	known = map_find(&stack->named, address);
-	if (known)
-		return stack->names.at[*known];
+	if (known) {
+		*ret_is_file = stack->names.at[*known].is_file;
+		return stack->names.at[*known].text;
+	}
 	file = maps_file(&stack->files, str_of(code->path));
 	if (file && !symbols_ready(stack->symbols, file, now_ns)) {
 		free(stack->later);
+		*ret_is_file = true;
 		return stack->later = fit_name(strrchr(code->path, '/') + 1);
 	}
 	if (stack->names.count >= NAMES_MAX)
 		forget(stack);
 	map_put(&stack->named, address, stack->names.count);
-	return *VEC_ADD(&stack->names) = name_new(stack, code, address);
+	*VEC_ADD(&stack->names) = name_new(stack, code, address);
+	*ret_is_file = stack->names.at[stack->names.count - 1].is_file;
+	return stack->names.at[stack->names.count - 1].text;
 }
 
 /* Functions of Python's run in the interpreter's loop: it says nothing where they are known. */
@@ -182,13 +195,14 @@ static bool is_python_loop(const char *name)
 void perf_stack_name(struct perf_stack *stack, const uint64_t *frame, size_t frames, int64_t now_ns,
 		     struct buf *leaf, struct buf *chain)
 {
-	size_t leaf_at = leaf->len;
-	bool in_loop = false, is_python;
+	size_t leaf_at = leaf->len, chain_at = chain->len, last_at = chain->len;
+	bool in_loop = false, is_python, is_file;
 
 	for (size_t i = 0; i < frames; i++) {
 		/* Return addresses lie behind the call, perhaps in the next function. */
-		const char *name = name_of(stack, frame[i] - (i > 0),
-					   i ? ASKER_CALLER : ASKER_INNERMOST, now_ns, &is_python);
+		const char *name =
+			name_of(stack, frame[i] - (i > 0), i ? ASKER_CALLER : ASKER_INNERMOST,
+				now_ns, &is_python, &is_file);
 
 		if (!name)
 			return;
@@ -197,7 +211,13 @@ void perf_stack_name(struct perf_stack *stack, const uint64_t *frame, size_t fra
 		if (!i || (i == 1 && in_loop && is_python))
 			buf_text(leaf, name);
 		in_loop = !i && is_python_loop(name);
-		buf_printf(chain, "%s%s", i ? " < " : "", name);
+		/* What a library does inside, where it does not say so, is one. */
+		if (is_file && chain->len > chain_at && !strcmp(chain->at + last_at, name))
+			continue;
+		if (chain->len > chain_at)
+			buf_text(chain, " < ");
+		last_at = chain->len;
+		buf_text(chain, name);
 		if (!strcmp(name, "main"))
 			return;
 	}

@@ -30,7 +30,7 @@ DEFINE_OWNED(perf_stack, perf_stack_free);
 
 /* The innermost function, and "f < g < main" of all of them, to the ends of `leaf` and
  * `chain`; in CPython's loop the function of Python's that it runs, where its name is known. A
- * function without a name goes by its file's. Nothing if the first
- * address is no code. */
+ * function without a name goes by its file's, and several of one file in a row are one. Nothing if
+ * the first address is no code. */
 void perf_stack_name(struct perf_stack *stack, const uint64_t *frame, size_t frames, int64_t now_ns,
 		     struct buf *leaf, struct buf *chain);

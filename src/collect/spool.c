@@ -162,6 +162,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 		VEC_DONE(&p->grids.at[i].runs);
 	VEC_DONE(&p->grids);
 	VEC_DONE(&p->objects);
+	VEC_DONE(&p->untimed);
 	VEC_DONE(&p->gates);
 	VEC_DONE(&p->early_waits);
 	VEC_DONE(&p->pushed);
@@ -376,6 +377,8 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	int ret = take_process(spool, p, sink, true, err);
 
 	if (ret >= 0)
+		ret = spooled_untimed_marks(p);
+	if (ret >= 0)
 		ret = spooled_open_waits(p, clock_steady_ns(), false);
 	if (ret >= 0)
 		ret = spooled_close_ranges(p, clock_steady_ns());
@@ -521,6 +524,8 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 
 	if (ret >= 0)
 		ret = spooled_early_waits(p, true);
+	if (ret >= 0)
+		ret = spooled_untimed_marks(p);
 	if (ret >= 0)
 		ret = spooled_open_waits(p, clock_steady_ns(), true);
 	if (ret >= 0)

@@ -141,7 +141,10 @@ struct spooled {
 	struct early_wait waits_for[WAITS_FOR_MAX];
 	VEC(struct open_range) pushed;  /* of all threads, in order */
 	VEC(struct open_range) started; /* by range id */
-	struct map handles;             /* handle and kind -> place in objects + 1; 0: gone */
+	VEC(struct op) untimed; /* the last, in order from untimed_next on: spool_untimed.c */
+	size_t untimed_next;
+	int64_t latest_ns;  /* when the last call ended that is known */
+	struct map handles; /* handle and kind -> place in objects + 1; 0: gone */
 	VEC(struct spooled_object) objects;
 	uint32_t free_object; /* place + 1 */
 	bool objects_full;
@@ -158,7 +161,8 @@ struct spooled {
 	VEC(struct context_grids) grids;
 	char quiet_why[128]; /* what recording costs can't be told */
 	int64_t stuck_ns;    /* since when the slot at `tail` is unfinished; 0: it isn't */
-	int64_t kernels_seen, copies_seen, calls_seen, ranges_seen, samples_seen;
+	int64_t kernels_seen, copies_seen, sets_seen, graphs_seen;
+	int64_t calls_seen, ranges_seen, samples_seen;
 	int64_t malformed;
 	int64_t unnamed_slots, unnamed_samples; /* of PCs, whose reason has no name: lost */
 	uint64_t told_dropped;                  /* loss that the session has already */
@@ -218,6 +222,13 @@ bool spooled_is_open(const struct spooled *p, int64_t ns);
 /* spool_records.c: `valid` bytes of activity records into the sink. `unfinished`:
  * CUPTI still held the buffer, records can be incomplete. */
 int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished);
+
+/* spool_untimed.c: has CUPTI no times of it, and not wrong ones? */
+bool spooled_is_untimed(uint64_t start, uint64_t end);
+/* Such an operation, but for its times; `start`, of the record: 0 unknown. */
+void spooled_untimed(struct spooled *p, const struct op *op, uint64_t start);
+/* Their marks, at the end of the process, or when it is let go. */
+int spooled_untimed_marks(struct spooled *p);
 
 /* spool_memory.c: what was obtained and given back, pools, and what unified memory did. */
 int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes);

@@ -122,15 +122,32 @@ static int64_t queued(const struct spooled *p, const struct cupti_kernel *kernel
 	return spooled_time(p, kernel->queued);
 }
 
+/* Times that are not known are no wrong ones. */
+static bool usable(struct spooled *p, uint64_t start, uint64_t end)
+{
+	return spooled_is_untimed(start, end) || spooled_times_good(p, start, end);
+}
+
+/* An operation that is known but for its times, which are usable; counted in *seen. */
+static int put(struct spooled *p, struct op *op, uint64_t start, uint64_t end, int64_t *seen)
+{
+	if (spooled_is_untimed(start, end)) {
+		spooled_untimed(p, op, start);
+		return 0;
+	}
+	op->start_ns = spooled_time(p, start);
+	op->end_ns = spooled_time(p, end);
+	(*seen)++;
+	return sink_op(p->sink, op, p->err);
+}
+
 static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 {
 	struct op op = { .kind = OP_KERNEL, .bytes = EVENT_UNKNOWN };
 
 	TAKE(cupti_kernel, kernel);
-	if (!spooled_times_good(p, kernel.start, kernel.end))
+	if (!usable(p, kernel.start, kernel.end))
 		return 0;
-	op.start_ns = spooled_time(p, kernel.start);
-	op.end_ns = spooled_time(p, kernel.end);
 	op.name = kernel.name > UINT32_MAX ? spooled_pointer_name(p, kernel.name)
 					   : spooled_kernel_name(p, kernel.name);
 	if (!op.name)
@@ -139,10 +156,11 @@ static int take_kernel(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.lane = spooled_stream(p, kernel.device, kernel.context, kernel.stream);
 	op.correlation = kernel.correlation;
 	op.graph_node = kernel.graph_node;
-	op.queued_ns = queued(p, &kernel);
-	p->kernels_seen++;
-	spooled_quiet_kernel(p, &kernel);
-	return sink_op(p->sink, &op, p->err);
+	if (!spooled_is_untimed(kernel.start, kernel.end)) {
+		op.queued_ns = queued(p, &kernel);
+		spooled_quiet_kernel(p, &kernel);
+	}
+	return put(p, &op, kernel.start, kernel.end, &p->kernels_seen);
 }
 
 /* CUpti_ActivityMemcpyKind */
@@ -195,10 +213,8 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct op op = { .kind = OP_MEMCPY };
 
 	TAKE(cupti_memcpy, copy);
-	if (!spooled_times_good(p, copy.start, copy.end))
+	if (!usable(p, copy.start, copy.end))
 		return 0;
-	op.start_ns = spooled_time(p, copy.start);
-	op.end_ns = spooled_time(p, copy.end);
 	op.copy = copy_kind(copy.copy);
 	op.host_memory = host_memory(copy.from, copy.to);
 	op.name = copy_name(p, op.copy, copy.from, copy.to);
@@ -206,8 +222,7 @@ static int take_memcpy(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	op.bytes = spooled_size(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
-	p->copies_seen++;
-	return sink_op(p->sink, &op, p->err);
+	return put(p, &op, copy.start, copy.end, &p->copies_seen);
 }
 
 static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes)
@@ -215,10 +230,8 @@ static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes
 	struct op op = { .kind = OP_MEMCPY, .copy = COPY_PTOP };
 
 	TAKE(cupti_memcpy_peer, copy);
-	if (!spooled_times_good(p, copy.start, copy.end))
+	if (!usable(p, copy.start, copy.end))
 		return 0;
-	op.start_ns = spooled_time(p, copy.start);
-	op.end_ns = spooled_time(p, copy.end);
 	op.name = copy_name(p, COPY_PTOP, copy.from, copy.to);
 	op.detail =
 		spooled_detail(p, "from_device=%u;to_device=%u", copy.from_device, copy.to_device);
@@ -226,8 +239,7 @@ static int take_memcpy_peer(struct spooled *p, const uint8_t *at, uint32_t bytes
 	op.bytes = spooled_size(p, copy.bytes);
 	op.correlation = copy.correlation;
 	op.graph_node = copy.graph_node;
-	p->copies_seen++;
-	return sink_op(p->sink, &op, p->err);
+	return put(p, &op, copy.start, copy.end, &p->copies_seen);
 }
 
 static int take_memset(struct spooled *p, const uint8_t *at, uint32_t bytes)
@@ -235,17 +247,15 @@ static int take_memset(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	struct op op = { .kind = OP_MEMSET };
 
 	TAKE(cupti_memset, set);
-	if (!spooled_times_good(p, set.start, set.end))
+	if (!usable(p, set.start, set.end))
 		return 0;
-	op.start_ns = spooled_time(p, set.start);
-	op.end_ns = spooled_time(p, set.end);
 	op.name = intern_text(p->sink->session->strings,
 			      set.memory == 3 || set.memory == 6 ? "Memset (Device)" : "Memset");
 	op.lane = spooled_stream(p, set.device, set.context, set.stream);
 	op.bytes = spooled_size(p, set.bytes);
 	op.correlation = set.correlation;
 	op.graph_node = set.graph_node;
-	return sink_op(p->sink, &op, p->err);
+	return put(p, &op, set.start, set.end, &p->sets_seen);
 }
 
 static int take_graph(struct spooled *p, const uint8_t *at, uint32_t bytes)
@@ -255,15 +265,13 @@ static int take_graph(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	int len;
 
 	TAKE(cupti_graph, graph);
-	if (!spooled_times_good(p, graph.start, graph.end))
+	if (!usable(p, graph.start, graph.end))
 		return 0;
 	len = snprintf(name, sizeof(name), "CUDA graph %u", graph.graph);
 	op.name = session_string(p->sink->session, name, (size_t)len);
-	op.start_ns = spooled_time(p, graph.start);
-	op.end_ns = spooled_time(p, graph.end);
 	op.lane = spooled_stream(p, graph.device, graph.context, graph.stream);
 	op.correlation = graph.correlation;
-	return sink_op(p->sink, &op, p->err);
+	return put(p, &op, graph.start, graph.end, &p->graphs_seen);
 }
 
 static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool driver)
@@ -285,6 +293,8 @@ static int take_api(struct spooled *p, const uint8_t *at, uint32_t bytes, bool d
 	if (api.result && api.result != 600)
 		call.detail = spooled_detail(p, "result=%u", api.result);
 	p->calls_seen++;
+	if (call.end_ns > p->latest_ns)
+		p->latest_ns = call.end_ns;
 	return sink_call(p->sink, &call, p->err);
 }
 

@@ -247,7 +247,6 @@ static void made_add(struct spooled *p, uint64_t address, struct site *site)
 /* One frame as "function". */
 static void frame_add(struct spooled *p, struct str frame, struct site *site)
 {
-	static const char runtime[] = "libcudart_static_";
 	struct buf *out = &site->text;
 	const char *name = NULL, *file;
 	struct str path, base;
@@ -265,8 +264,7 @@ static void frame_add(struct spooled *p, struct str frame, struct site *site)
 	if (file)
 		name = symbols_find(p->symbols, file, offset);
 	base = base_of(path);
-	/* The inside of a CUDA runtime that is linked in: a hash, where a name would be. */
-	if (name && !strncmp(name, runtime, sizeof(runtime) - 1))
+	if (name && !symbols_says(name))
 		return;
 	if (name)
 		plain = symbols_plain(name);

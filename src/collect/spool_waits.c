@@ -94,7 +94,7 @@ void spooled_watch_waits(struct spooled *p)
 /* "call=cudaStreamSynchronize;waited_ns=5;context=3;stream=13;device=0;...": what is not
  * known is left out. */
 static int put_mark(struct spooled *p, enum mark_kind kind, int64_t time_ns,
-		    const struct open_wait *wait, uint32_t result, int64_t waited_ns)
+		    const struct open_wait *wait, int64_t waited_ns, const char *how)
 {
 	const struct session *session = p->sink->session;
 	uint32_t stream = spooled_stream_number(p, wait->context, wait->handle);
@@ -110,8 +110,7 @@ static int put_mark(struct spooled *p, enum mark_kind kind, int64_t time_ns,
 	if (device)
 		len += (size_t)snprintf(more + len, sizeof(more) - len, ";device=%u",
 					(uint32_t)*device);
-	if (result)
-		(void)snprintf(more + len, sizeof(more) - len, ";result=%u", result);
+	(void)snprintf(more + len, sizeof(more) - len, "%s", how);
 	mark.lane = spooled_thread(p, wait->thread);
 	mark.name =
 		intern_text(p->sink->session->strings,
@@ -132,10 +131,12 @@ int spooled_failed_wait(struct spooled *p, const struct segment_slot *slot)
 				  .correlation = slot->b,
 				  .domain = slot->x[6],
 				  .cbid = slot->x[7] };
+	char result[32];
 
 	memcpy(&wait.handle, &slot->x[3], sizeof(wait.handle));
-	return put_mark(p, MARK_WAIT_FAILED, (int64_t)slot->time_ns, &wait, slot->x[5],
-			(int64_t)slot->time_ns - wait.since_ns);
+	(void)snprintf(result, sizeof(result), ";result=%u", slot->x[5]);
+	return put_mark(p, MARK_WAIT_FAILED, (int64_t)slot->time_ns, &wait,
+			(int64_t)slot->time_ns - wait.since_ns, result);
 }
 
 /* The call itself, which CUPTI tells of when it returns: it lasts as long as anything was
@@ -156,6 +157,15 @@ static int put_call(struct spooled *p, const struct open_wait *wait, int64_t end
 	return sink_call(p->sink, &call, p->err);
 }
 
+/* Did CUPTI hand over what was launched before the call began? It keeps a record until what it
+ * is of has ended, and what lies behind that, unless it is told not to. */
+static const char *handover(const struct spooled *p, const struct open_wait *wait, bool lives)
+{
+	if (atomic_load(&p->segment->flushed_ns) >= (uint64_t)wait->since_ns)
+		return ";handover=all";
+	return lives ? ";handover=held" : ";handover=lost";
+}
+
 int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
 {
 	uint64_t dropped = atomic_load(&p->segment->counts.waits_dropped);
@@ -170,8 +180,8 @@ int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
 			continue;
 		ret = put_call(p, &wait, end_ns);
 		if (ret >= 0)
-			ret = put_mark(p, MARK_WAIT_OPEN, wait.since_ns, &wait, 0,
-				       end_ns - wait.since_ns);
+			ret = put_mark(p, MARK_WAIT_OPEN, wait.since_ns, &wait,
+				       end_ns - wait.since_ns, handover(p, &wait, lives));
 	}
 	if (dropped)
 		session_note(p->sink->session, p->source, NOTE_WAITS_LOST, p->pid,

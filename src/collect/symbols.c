@@ -303,6 +303,11 @@ size_t symbols_objects(const char *path, const char *const *names, size_t count,
 	return found;
 }
 
+bool symbols_says(const char *name)
+{
+	return strncmp(name, "libcudart_static_", 17) != 0;
+}
+
 char *symbols_plain(const char *name)
 {
 	int status = 0;

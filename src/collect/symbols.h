@@ -34,5 +34,8 @@ const char *symbols_find(struct symbols *symbols, const char *path, uint64_t off
 size_t symbols_objects(const char *path, const char *const *names, size_t count,
 		       uint64_t *ret_offset);
 
+/* Does the name say something? The inside of a CUDA runtime that is linked in has hashes. */
+bool symbols_says(const char *name);
+
 /* A C++ name as its programmer wrote it, for free(); NULL: it is none. */
 char *symbols_plain(const char *name);

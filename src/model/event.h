@@ -188,8 +188,14 @@ enum mark_kind {
 	MARK_POOL,         /* of memory, made, trimmed, destroyed: "pool=ADDRESS;bytes=B;..." */
 	MARK_WAIT_OPEN,    /* on a thread, when it began: a call that waits for a device had not
 			      returned when the process ended, or we: "call=NAME;waited_ns=N;
-			      context=C;correlation=N;stream=S;device=D"; S: also "default" */
+			      context=C;correlation=N;stream=S;device=D;handover=W"; S: also
+			      "default"; W: what CUPTI had of the process came "all", is "lost"
+			      with it, or is still "held" there */
 	MARK_WAIT_FAILED,  /* the same, when it returned an error: "...;result=700" */
+	MARK_UNTIMED,      /* on a stream: an operation of which CUPTI had no times, as it had not
+			      ended, or its context failed; name: the op's; when it began, or
+			      else the last that is known of the process; "op=kernel;
+			      correlation=N;grid=X,Y,Z;block=X,Y,Z", or memcpy, memset, graph */
 };
 
 struct mark {

@@ -119,14 +119,15 @@ struct env {
 };
 
 /* Loss, counted for each source. X(id, what) */
-#define LOSS_LIST(X)                                                      \
-	X(seen, "records in the file")                                    \
-	X(dropped, "records that could not be used")                      \
-	X(malformed, "records with a field that could not be read")       \
-	X(truncated_bytes, "bytes of an unfinished tail")                 \
-	X(clamped, "records whose start was clamped to zero by the tool") \
-	X(outside_window, "records outside the recorded window")          \
-	X(negative, "records that end before they start")                 \
+#define LOSS_LIST(X)                                                                   \
+	X(seen, "records in the file")                                                 \
+	X(dropped, "records that could not be used")                                   \
+	X(malformed, "records with a field that could not be read")                    \
+	X(untimed, "operations without times: not ended, or of a context that failed") \
+	X(truncated_bytes, "bytes of an unfinished tail")                              \
+	X(clamped, "records whose start was clamped to zero by the tool")              \
+	X(outside_window, "records outside the recorded window")                       \
+	X(negative, "records that end before they start")                              \
 	X(unmatched_ends, "ends without a beginning, beginnings without an end")
 
 enum loss {

@@ -129,16 +129,32 @@ static void put_stream_waits(const struct facts *facts, struct json *json)
 static void put_wait_device(const struct facts *facts, const struct wait_fact *wait,
 			    struct json *json)
 {
+	static const char *const handovers[] = { [WAIT_HANDOVER_ALL] = "all",
+						 [WAIT_HANDOVER_LOST] = "lost",
+						 [WAIT_HANDOVER_HELD] = "held" };
 	const struct session *session = facts->session;
 
 	put_string(json, "last_op", session, wait->last_op);
 	if (wait->last_op)
 		json_i64(json, "last_op_end_ns", wait->last_end_ns);
-	json_i64(json, "pending_launches", wait->pending_count);
-	if (wait->pending_count) {
+	put_i64(json, "returned_ns", wait->returned_ns);
+	if (wait->end == WAIT_OPEN && wait->handover)
+		json_text(json, "handover", handovers[wait->handover]);
+	if (wait->end == WAIT_OPEN && wait->handover != WAIT_HANDOVER_ALL)
+		put_i64(json, "known_until_ns", wait->known_ns);
+	/* None is not known, where the recording can't have all. */
+	if (wait->pending_count || wait->end == WAIT_FAILED || wait->handover == WAIT_HANDOVER_ALL)
+		json_i64(json, "pending_launches", wait->pending_count);
+	if (wait->pending_ns != FACT_UNKNOWN) {
 		json_i64(json, "pending_since_ns", wait->pending_ns);
 		put_i64(json, "pending_thread", session->lanes.at[wait->pending_lane].tid);
 		put_string(json, "pending_range", session, wait->pending_range);
+	}
+	put_string(json, "pending_kernel", session, wait->named);
+	put_string(json, "sampled_kernel", session, wait->sampled);
+	if (wait->sampled) {
+		json_i64(json, "sampled_count", wait->sampled_count);
+		json_i64(json, "samples", wait->samples);
 	}
 	put_string(json, "likely_kernel", session, wait->likely);
 	if (wait->likely)

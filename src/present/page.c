@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "present/short_name.h"
+#include "rules/short_name.h"
 #include "present/utf8.h"
 
 bool page_has(const struct page *page, enum layer layer)

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "rules/rule.h"
-#include "present/short_name.h"
+#include "rules/short_name.h"
 
 static const char *severity_label(enum severity severity)
 {

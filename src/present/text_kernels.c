@@ -7,7 +7,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/units.h"
-#include "present/short_name.h"
+#include "rules/short_name.h"
 #include "present/source_devices.h"
 
 /* Kernels of one short name: all instances of a template, all grids. */

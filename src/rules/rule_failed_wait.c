@@ -64,14 +64,22 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
 {
-	size_t told = 0;
+	int64_t told = 0, more = facts->errors_left_out;
 
-	for (size_t i = 0; i < facts->waits.count && told < FINDINGS_MAX; i++) {
+	for (size_t i = 0; i < facts->waits.count; i++) {
 		if (facts->waits.at[i].end != WAIT_FAILED)
 			continue;
-		tell(facts, rule, &facts->waits.at[i], findings);
-		told++;
+		if (told++ < FINDINGS_MAX)
+			tell(facts, rule, &facts->waits.at[i], findings);
+		else
+			more++;
 	}
+	if (more)
+		findings_abstain(findings, rule,
+				 ngettext("%lld further call failed, with another error",
+					  "%lld further calls failed, with other errors",
+					  (unsigned long)more),
+				 (long long)more);
 }
 
 const struct rule rule_failed_wait = {

@@ -37,19 +37,56 @@ static bool is_collective(const struct facts *facts, uint32_t name)
 	return false;
 }
 
-static void tell_util(const struct wait_fact *wait, struct findings *findings,
-		      struct finding *finding)
+static bool spins(const struct wait_fact *wait)
 {
-	if (wait->util_pct >= SPINS_PCT)
-		finding->claim = finding_text(
-			findings, _("%s The card was busy all the time (%.0f %%): a kernel spins."),
-			finding->claim, wait->util_pct);
-	else if (wait->util_pct <= IDLES_PCT)
+	return wait->sampled || wait->util_pct >= SPINS_PCT;
+}
+
+static bool idles(const struct wait_fact *wait)
+{
+	return !wait->sampled && wait->util_pct <= IDLES_PCT;
+}
+
+static const char *why_busy(const struct wait_fact *wait)
+{
+	if (wait->pending_count)
+		return _("a kernel spins");
+	if (wait->handover != WAIT_HANDOVER_ALL)
+		return _("a kernel does not end, most likely one of those");
+	return _("with what is not in the recording, as work of before it began, or of another "
+		 "process");
+}
+
+static const char *why_idle(const struct wait_fact *wait)
+{
+	if (wait->pending_count && wait->handover == WAIT_HANDOVER_ALL)
+		return _("what is queued does not begin");
+	return _("no kernel spins, and what is waited for does not come");
+}
+
+static void tell_util(const struct facts *facts, const struct wait_fact *wait,
+		      struct findings *findings, struct finding *finding)
+{
+	if (wait->sampled)
 		finding->claim = finding_text(
 			findings,
-			_("%s The card did nothing meanwhile (%.0f %%): what is queued does not "
-			  "begin."),
-			finding->claim, wait->util_pct);
+			_("%s Of %lld samples of its instructions in the second half of the wait "
+			  "%.0f %% are of \"%s\": it runs and does not end."),
+			finding->claim, (long long)wait->samples,
+			100.0 * (double)wait->sampled_count / (double)wait->samples,
+			tell_name(facts, wait->sampled));
+	else if (spins(wait))
+		finding->claim = finding_text(findings,
+					      _("%s The card was busy all the time (%.0f %%): %s."),
+					      finding->claim, wait->util_pct, why_busy(wait));
+	else if (idles(wait))
+		finding->claim = finding_text(findings,
+					      _("%s The card did nothing meanwhile (%.0f %%): %s."),
+					      finding->claim, wait->util_pct, why_idle(wait));
+	/* What is not known by the records must be known by the card. */
+	if (wait->handover != WAIT_HANDOVER_ALL &&
+	    (wait->pending_count || !(spins(wait) || idles(wait))))
+		finding_lose_grade(finding);
 }
 
 static void add_advice(const struct facts *facts, const struct wait_fact *wait,
@@ -62,16 +99,29 @@ static void add_advice(const struct facts *facts, const struct wait_fact *wait,
 		finding_advice(finding,
 			       _("A collective waits for each of its ranks: look for the rank that "
 				 "is elsewhere, has ended, or made another call"));
-	finding_advice(finding,
-		       _("Attach a debugger while it hangs: it names the kernel, its line and what "
-			 "its threads wait for"));
+	if (idles(wait))
+		finding_advice(finding,
+			       _("Look for what the stream waits for: an event that nobody "
+				 "records, a function of the host that does not return, another "
+				 "process"));
+	else
+		finding_advice(finding,
+			       _("Attach a debugger while it hangs: it names the kernel, its line "
+				 "and what its threads wait for"));
 	if (lane->process < session->processes.count)
-		finding_next(finding,
-			     finding_text(findings,
-					  "cuda-gdb -p %lld -batch -ex 'info cuda kernels'",
-					  (long long)session->processes.at[lane->process].pid));
-	finding_next(finding,
-		     _("sonde run --pc-sampling on ... shows in which instruction it spins"));
+		finding_next(
+			finding,
+			finding_text(findings,
+				     idles(wait)
+					     ? "gdb -p %lld -batch -ex 'thread apply all bt'"
+					     : "cuda-gdb -p %lld -batch -ex 'info cuda kernels'",
+				     (long long)session->processes.at[lane->process].pid));
+	if (idles(wait))
+		finding_next(finding, _("sonde run --trace cuda,sync,events ... shows which stream "
+					"waits for which"));
+	else if (!wait->sampled)
+		finding_next(finding, _("sonde run --pc-sampling on ... names the kernel that "
+					"spins, and the instruction"));
 	finding_next(finding, _("sonde sql PROFILE \"SELECT start_ns, tid, name, detail FROM mark "
 				"WHERE name LIKE 'wait%'\""));
 }
@@ -97,13 +147,14 @@ static void tell(const struct facts *facts, const struct rule *rule, const struc
 			finding->claim, units_ns(&longest, wait->longest_ns));
 	tell_wait_stack(wait, findings, finding);
 	tell_wait_device(facts, wait, findings, finding);
-	tell_util(wait, findings, finding);
+	tell_util(facts, wait, findings, finding);
 	finding_evidence(finding, "waits.waited_ns", (double)wait->waited_ns, "ns", where);
 	if (wait->longest_ns != FACT_UNKNOWN)
 		finding_evidence(finding, "waits.longest_ns", (double)wait->longest_ns, "ns",
 				 where);
-	finding_evidence(finding, "waits.pending_launches", (double)wait->pending_count, "count",
-			 where);
+	if (wait->pending_count || wait->handover == WAIT_HANDOVER_ALL)
+		finding_evidence(finding, "waits.pending_launches", (double)wait->pending_count,
+				 "count", where);
 	finding_evidence(finding, "waits.util_pct", wait->util_pct, "%", where);
 	add_advice(facts, wait, findings, finding);
 }

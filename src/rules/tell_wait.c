@@ -4,6 +4,7 @@
 
 #include "base/i18n.h"
 #include "base/units.h"
+#include "rules/short_name.h"
 #include "rules/tell.h"
 
 /* Of a stack, innermost first: what fits a line and says where. */
@@ -57,23 +58,30 @@ const char *tell_wait_call(const struct facts *facts, struct findings *findings,
 void tell_wait_stack(const struct wait_fact *wait, struct findings *findings,
 		     struct finding *finding)
 {
+	struct buf stack = { 0 };
 	size_t len;
 
 	if (!wait->stack)
 		return;
-	len = strlen(wait->stack);
+	if (wait->stack_is_python)
+		buf_text(&stack, wait->stack);
+	else
+		short_stack_of_call(wait->stack, wait->call, &stack);
+	len = stack.len;
 	/* Whole functions. */
 	for (size_t i = STACK_BYTES; len > STACK_BYTES && i > 0; i--) {
-		if (!strncmp(wait->stack + i, " < ", 3)) {
+		if (!strncmp(stack.at + i, " < ", 3)) {
 			len = i;
 			break;
 		}
 	}
-	finding->claim = finding_text(findings,
-				      wait->stack_is_python ? _("%s Its Python stack then: %.*s%s.")
-							    : _("%s Its stack then: %.*s%s."),
-				      finding->claim, (int)len, wait->stack,
-				      wait->stack[len] ? " < ..." : "");
+	if (stack.len)
+		finding->claim = finding_text(
+			findings,
+			wait->stack_is_python ? _("%s Its Python stack then: %.*s%s.")
+					      : _("%s Its stack then: %.*s%s."),
+			finding->claim, (int)len, stack.at, stack.at[len] ? " < ..." : "");
+	buf_done(&stack);
 }
 
 /* "12.1 s", as the report counts. */
@@ -82,12 +90,36 @@ static const char *when(const struct facts *facts, struct unit_text *text, int64
 	return units_ns(text, capped_add(ns, -facts->start_ns));
 }
 
+/* What its record says of one that has no times. */
+static void tell_named(const struct facts *facts, const struct wait_fact *wait,
+		       struct findings *findings, struct finding *finding)
+{
+	const char *which = wait->pending_count == 1 ? _("It is")
+			    : wait->named_count < wait->pending_count
+				    ? _("The first of them with a name is")
+				    : _("The first of them is");
+
+	if (wait->named)
+		finding->claim = finding_text(findings, "%s %s \"%s\".", finding->claim, which,
+					      tell_name(facts, wait->named));
+}
+
 static void tell_pending(const struct facts *facts, const struct wait_fact *wait,
 			 struct findings *findings, struct finding *finding)
 {
 	struct unit_text at;
-	const char *first =
-		wait->pending_lane == wait->lane
+	const char *first;
+
+	if (wait->pending_ns == FACT_UNKNOWN) {
+		finding->claim = finding_text(
+			findings,
+			ngettext("%s %lld operation behind it has no end in the recording.",
+				 "%s %lld operations behind it have no end in the recording.",
+				 (unsigned long)wait->pending_count),
+			finding->claim, (long long)wait->pending_count);
+		return;
+	}
+	first = wait->pending_lane == wait->lane
 			? _("by the same thread")
 			: finding_text(findings, _("by %s"),
 				       tell_waiting(facts, findings, wait->pending_lane));
@@ -111,6 +143,29 @@ static void tell_pending(const struct facts *facts, const struct wait_fact *wait
 			tell_name(facts, wait->likely));
 }
 
+/* What the recording can't have: nothing follows from its absence. */
+static void tell_unknown(const struct facts *facts, const struct wait_fact *wait,
+			 struct findings *findings, struct finding *finding)
+{
+	struct unit_text at;
+	const char *why = wait->handover == WAIT_HANDOVER_LOST
+				  ? _("The process ended before CUPTI had handed over all records")
+			  : wait->handover == WAIT_HANDOVER_HELD
+				  ? _("CUPTI still held records when recording ended")
+				  : _("Whether CUPTI had handed over all records is not known");
+
+	if (wait->known_ns == FACT_UNKNOWN)
+		finding->claim = finding_text(findings, _("%s %s: launches may be missing."),
+					      finding->claim, why);
+	else
+		finding->claim =
+			finding_text(findings, _("%s %s: launches after %s may be missing."),
+				     finding->claim, why, when(facts, &at, wait->known_ns));
+	if (wait->pending_count)
+		finding->claim = finding_text(findings, _("%s What has no end may have ended."),
+					      finding->claim);
+}
+
 void tell_wait_device(const struct facts *facts, const struct wait_fact *wait,
 		      struct findings *findings, struct finding *finding)
 {
@@ -120,18 +175,26 @@ void tell_wait_device(const struct facts *facts, const struct wait_fact *wait,
 		finding->claim = finding_text(
 			findings, _("%s What ended there last is \"%s\", at %s."), finding->claim,
 			tell_name(facts, wait->last_op), when(facts, &at, wait->last_end_ns));
+	else if (wait->returned_ns != FACT_UNKNOWN)
+		finding->claim = finding_text(
+			findings,
+			_("%s A wait there returned well at %s: what was launched before had "
+			  "ended."),
+			finding->claim, when(facts, &at, wait->returned_ns));
 	else
 		finding->claim = finding_text(
 			findings, _("%s Nothing had ended there that is in the recording."),
 			finding->claim);
 	if (wait->pending_count)
 		tell_pending(facts, wait, findings, finding);
-	else if (wait->end == WAIT_OPEN)
+	tell_named(facts, wait, findings, finding);
+	if (wait->end == WAIT_OPEN && wait->handover != WAIT_HANDOVER_ALL)
+		tell_unknown(facts, wait, findings, finding);
+	else if (wait->end == WAIT_OPEN && !wait->pending_count)
 		finding->claim = finding_text(
 			findings,
-			_("%s No launch without its end is in the recording: what it waits for "
-			  "is not recorded, as a copy, an event of another process or a function "
-			  "of the host, or CUPTI had not handed its launch over yet."),
+			_("%s No launch is without its end: it waits for what is not recorded, as "
+			  "a copy, an event of another process or a function of the host."),
 			finding->claim);
 	if (wait->pending_count && wait->lost) {
 		finding_lose_grade(finding);

@@ -114,7 +114,9 @@ static const struct field env_fields[] = {
 static const struct field note_fields[] = { U32(note, source), U32(note, text) };
 static const struct field missing_fields[] = { { "text", FIELD_U32, 0, false } };
 static const struct field loss_fields[] = { U32(loss_row, source),
-#define X(id, what) { #id, FIELD_I64, offsetof(struct loss_row, count) + 8 * LOSS_##id, false },
+#define X(id, what)                                                         \
+	{ #id, FIELD_I64, offsetof(struct loss_row, count) + 8 * LOSS_##id, \
+	  LOSS_##id == LOSS_untimed },
 					    LOSS_LIST(X)
 #undef X
 };

@@ -30,7 +30,7 @@
 #define SEGMENT_MAGIC 0x31676573646e6f73ull /* "sondseg1", little endian */
 
 enum {
-	SEGMENT_VERSION = 13,
+	SEGMENT_VERSION = 14,
 	SEGMENT_COUNT_MAX = 256,
 	SEGMENT_BUFFERS_MAX = 256,
 	SEGMENT_NAMES = 1 << 14, /* slots of the table from name pointers to texts */
@@ -319,7 +319,10 @@ struct segment {
 	_Atomic uint64_t ring_head; /* next slot to write */
 	_Atomic uint64_t ring_tail; /* next slot to read; set by sonde */
 	_Atomic uint64_t order;     /* of buffers */
-	_Atomic uint32_t wanted;    /* enum segment_want, or-ed: set by sonde, cleared when done */
+	/* When CUPTI was last told to hand over all it has, ended or not, and did: what was
+	 * launched before has its record. 0: never. */
+	_Atomic uint64_t flushed_ns;
+	_Atomic uint32_t wanted; /* enum segment_want, or-ed: set by sonde, cleared when done */
 	_Atomic uint32_t
 		record_bytes[SEGMENT_KINDS]; /* size of a record of each kind; 0: not seen */
 	struct segment_wait waits[SEGMENT_WAITS];

@@ -5,7 +5,7 @@
  * tests/inject call. Its cuInit loads CUDA_INJECTION64_PATH as the driver's does.
  * Work is done at once; kernels of a stream follow each other in time. A kernel called
  * "hangs" never ends, nor does what follows it on its stream: who waits for it waits on.
- * After one called "faults" all that waits fails. Neither has a record.
+ * After one called "faults" all that waits fails. Neither has times: see below.
  *
  * libcupti.so.13 (puppet_cupti.c) is told by libcuda of what happens, and makes
  * records of it. PUPPET_CUPTI says how it behaves, words joined by ',':
@@ -28,6 +28,10 @@
  *	pc-again=N   after it failed N times so, it has room again
  *	trace-cost=NS what each launch takes longer while kernels are recorded
  *	no-numbers   launches have none
+ *
+ * As CUPTI 13.0 on an H200: what a thread does from the launch of a kernel on that does not end
+ * is handed over by a forced flush alone, and the kernel then without times; and one that
+ * fails takes the times of all kernels that were not handed over.
  *
  * libcupti.so.12 in the folder `old` is the same without the functions that
  * sonde can do without. libcupti.so.13 in the folder `replay` plays what was recorded in a

@@ -17,7 +17,15 @@ typedef void asked_fn(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_recor
 typedef void done_fn(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 typedef void callback_fn(void *user, uint32_t domain, uint32_t cbid, const void *data);
 
-enum { KINDS = 64, CBIDS = 700, QUEUE = 1024, LANES = 512, CUPTI_12_8 = 26, CUPTI_13 = 130000 };
+enum {
+	KINDS = 64,
+	CBIDS = 700,
+	QUEUE = 1024,
+	LANES = 512,
+	HELD = 64,
+	CUPTI_12_8 = 26,
+	CUPTI_13 = 130000
+};
 enum overhead { FLUSH = 1, INSTRUMENTATION = 2, RESOURCE = 3, BUFFER_REQUEST = 7 };
 
 /* A buffer that is being filled: of one thread, or of all. */
@@ -172,6 +180,26 @@ static struct lane *lane_of(uint32_t thread)
 	return &lanes[lane_count++];
 }
 
+/* What a thread did since it launched a kernel that does not end. */
+static struct {
+	uint32_t kind, thread;
+	uint8_t record[256];
+	size_t used;
+} held[HELD];
+static size_t held_count;
+static uint32_t holding; /* the thread */
+
+static bool hold(uint32_t kind, const void *record, size_t used, uint32_t thread)
+{
+	if (!holding || thread != holding || held_count == HELD || used > sizeof(held[0].record))
+		return false;
+	held[held_count].kind = kind;
+	held[held_count].thread = thread;
+	held[held_count].used = used;
+	memcpy(held[held_count++].record, record, used);
+	return true;
+}
+
 /* A child that was forked while somebody held the lock must not wait for it. */
 static bool enter(void)
 {
@@ -191,6 +219,10 @@ static void append(uint32_t kind, const void *record, size_t used, uint32_t thre
 
 	if (!asked || !enter())
 		return;
+	if (hold(kind, record, used, thread)) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	lane = lane_of(thread);
 	if (lane->buffer && lane->bytes - lane->valid < bytes) {
 		struct lane full = *lane;
@@ -304,6 +336,34 @@ static void put_unified(const struct puppet_event *event)
 	append(record.kind, &record, sizeof(record), event->thread);
 }
 
+/* The context failed: times that were not handed over are lost. */
+static void lose_times(void)
+{
+	for (size_t i = 0; i < lane_count; i++) {
+		uint32_t kind;
+
+		for (size_t at = 0; lanes[i].buffer && at < lanes[i].valid; at += bytes_of(kind)) {
+			struct cupti_kernel *kernel = (void *)(lanes[i].buffer + at);
+
+			kind = kernel->kind;
+			if (kind == CUPTI_KIND_CONCURRENT_KERNEL)
+				kernel->start = kernel->end = 0;
+		}
+	}
+}
+
+/* A kernel that does not end, or fails. */
+static void without_times(const struct puppet_event *event, struct cupti_kernel *record)
+{
+	record->start = record->end = record->queued = record->submitted = 0;
+	pthread_mutex_lock(&lock);
+	if (event->result)
+		lose_times();
+	else
+		holding = event->thread;
+	pthread_mutex_unlock(&lock);
+}
+
 static void put_kernel(const struct puppet_event *event)
 {
 	static unsigned int kernels;
@@ -332,8 +392,11 @@ static void put_kernel(const struct puppet_event *event)
 	record.dynamic_shared = event->shared;
 	record.correlation = event->correlation;
 	record.name = (uint64_t)(uintptr_t)event->name;
+	if (!event->start)
+		without_times(event, &record);
 	append(record.kind, &record, sizeof(record), event->thread);
-	put_unified(event);
+	if (event->start)
+		put_unified(event);
 }
 
 static void put_graph(const struct puppet_event *event)
@@ -606,6 +669,12 @@ uint32_t cuptiActivityFlushAll(uint32_t flag)
 		(void)pause();
 	if (!done)
 		return 0;
+	if (flag) {
+		holding = 0;
+		for (size_t i = 0; i < held_count; i++)
+			append(held[i].kind, held[i].record, held[i].used, held[i].thread);
+		held_count = 0;
+	}
 	pthread_mutex_lock(&lock);
 	hand_over_all(false);
 	hand_over_all(true);

@@ -128,7 +128,7 @@ else
 fi
 part raw 15 100 "$here/run_raw.sh"
 part unified 20 90 "$here/run_unified.sh"
-part waits 40 120 "$here/run_waits.sh"
+part waits 60 120 "$here/run_waits.sh"
 part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"
 part owed 40 300 bash -c 'exec "$0" "$((BOUND < 240 ? BOUND : 240))"' "$here/run_owed.sh"
 [[ $dry ]] || part train 90 460 "$here/run_cost.sh" 5 train

@@ -213,21 +213,23 @@ def waits(**place):
 OPEN_WAIT = "name='wait that did not return'"
 
 
-def hangs(end, status, options=(), ms="200"):
-    """A kernel never ends, and a thread waits for it to the end of the program: told, and not the waits that returned."""
+def hangs(end, status, options=(), ms="200", named=False):
+    """A kernel never ends, and a thread waits for it to the end of the program: told, and not the waits that returned.
+    named: CUPTI was told to hand over all that it has."""
     def run():
         at = Place(HOST_END=end, HOST_MS=ms)
         try:
             done = at.sonde(host("hang"), *options)
             expect(done.returncode == status, "status %d" % done.returncode)
-            told_of_hang(at)
+            told_of_hang(at, named)
+            reported_hang(at, named)
             at.clean()
         finally:
             at.close()
     return run
 
 
-def told_of_hang(at):
+def told_of_hang(at, named):
     marks = at.rows("select * from mark where " + OPEN_WAIT)
     expect(len(marks) == 1, "marks: %s" % marks)
     detail = dict(part.split("=", 1) for part in marks[0]["detail"].split(";"))
@@ -240,19 +242,34 @@ def told_of_hang(at):
     expect(len(call) == 1 and call[0]["start_ns"] == marks[0]["start_ns"] and call[0]["tid"] == marks[0]["tid"] and
            call[0]["duration_ns"] <= waited, "the call: %s" % call)
     expect(at.number("select count(*) from sync") == 5 + 1, "waits that returned")
-    expect(at.number("select count(*) from driver where name='cuLaunchKernel'") == 13 and at.kernels() == 11, "launches")
+    expect(detail["handover"] == ("all" if named else "lost"), detail)
+    expect(at.number("select count(*) from driver where name='cuLaunchKernel'") == 11 + 2 * named and at.kernels() == 11, "launches")
+    untimed = [row["name"] for row in at.rows("select name from mark where detail like 'op=kernel;%' and stream=" + detail["stream"])]
+    expect(sorted(untimed) == ["hangs", "plain_name"] * named, "without times: %s" % untimed)
+    expect(at.number("select sum(untimed) from loss") == 2 * named, "counted")
+    expect(at.number("select sum(malformed) + sum(dropped) from loss") == 0, "and not as broken")
 
 
-def reported_hang(at):
+def reported_hang(at, named):
     report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
     wait = report["waits"][0]
-    expect(wait["end"] == "open" and wait["pending_launches"] == 2 and wait["pending_range"] == "all_reduce", wait)
-    expect(wait["last_op"] == "before" and wait["likely_kernel"] == "plain_name" and wait["likely_count"] == 5, wait)
+    expect(wait["end"] == "open" and wait["last_op"] in ("before", "(kernel without a name)") and wait["handover"] == ("all" if named else "lost"), wait)
+    if named:
+        expect(wait["pending_launches"] == 2 and wait["pending_kernel"] == "hangs" and wait["pending_range"] == "all_reduce" and
+               "known_until_ns" not in wait, wait)
+    else: # CUPTI kept the launch to itself
+        expect("pending_launches" not in wait and "pending_kernel" not in wait and "likely_kernel" not in wait and
+               wait["last_op_end_ns"] <= wait["since_ns"] and wait["known_until_ns"] <= wait["since_ns"], wait)
     expect(wait["longest_ns"] < wait["waited_ns"] and wait["device"] == 0, wait)
+    if wait["waited_ns"] < 1e9:
+        return # too short for a finding
     finding = report["findings"][0]
     expect(finding["id"] == "open_wait" and finding["severity"] == "bad", finding)
     text = at.run([SONDE, "report", "p.sonde"]).stdout.decode()
     expect("cuStreamSynchronize has not returned" in text, text)
+    words = " ".join(text.split())
+    expect(('The first of them is "hangs".' in words) == named, text)
+    expect(("may be missing" in words) != named and "No launch is without its end" not in words, text)
 
 
 def hang_interrupted():
@@ -267,8 +284,8 @@ def hang_interrupted():
         time.sleep(2) # a busy machine may take its time to see the first
         os.killpg(process.pid, signal.SIGINT)
         expect(process.wait(LIMIT_S) == 130, "status")
-        told_of_hang(at)
-        reported_hang(at)
+        told_of_hang(at, True)
+        reported_hang(at, True)
         call = at.rows("select duration_ns from driver where detail='did_not_return=1'")[0]["duration_ns"]
         waited = int(re.search(r"waited_ns=(\d+)", at.rows("select detail from mark where " + OPEN_WAIT)[0]["detail"])[1])
         expect(call + 200e6 < waited, "the call ends with the recording, not with the program: %d, %d" % (call, waited))
@@ -288,15 +305,21 @@ def fault():
         expect([(d["call"], d["result"]) for d in details] == [
             ("cuStreamSynchronize", "700"), ("cudaDeviceSynchronize", "700"), ("cuStreamSynchronize", "700"),
             ("cuCtxSynchronize", "700")], details)
-        stream = at.number("select stream from kernel limit 1")
+        untimed = at.rows("select name, stream, detail from mark where detail like 'op=kernel;%'")
+        expect([row["name"] for row in untimed].count("faults") == 1 and len(untimed) == 11 and at.kernels() == 0, untimed)
+        expect(at.number("select sum(untimed) from loss") == 11 and at.number("select sum(malformed) + sum(dropped) from loss") == 0,
+               "counted as what it is")
+        stream = untimed[0]["stream"]
         expect([d.get("stream") for d in details] == [str(stream), None, str(stream), None], details)
         expect(at.number("select count(*) from sync where detail='result=700'") == 4, "calls")
         expect(at.number("select count(*) from sync") == 5 + 4, "waits")
         report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
         wait = report["waits"][0]
         expect(len(report["waits"]) == 1 and wait["error"] == "cudaErrorIllegalAddress" and wait["count"] == 4, wait)
-        expect(wait["last_op"] == "plain_name" and wait["pending_launches"] == 1, wait)
-        expect([f["id"] for f in report["findings"]][0] == "failed_wait", "finding")
+        expect("last_op" not in wait and wait["pending_launches"] == 1 and wait["pending_kernel"] == "faults", wait)
+        claim = report["findings"][0]["claim"]
+        expect(report["findings"][0]["id"] == "failed_wait" and 'It is "faults".' in claim and
+               "A wait there returned well at" in claim, claim)
         at.clean()
     finally:
         at.close()
@@ -1107,9 +1130,10 @@ CASES = {
     "waits": waits(),
     "waits_old": waits(old=True, cupti="version=22"),
     "hang_killed": hangs("kill", 137),
+    "hang_killed_late": hangs("kill", 137, ms="1500"),
     "hang_aborted": hangs("abort", 134),
-    "hang_exit": hangs("exit", 4),
-    "hang_duration": hangs("kill", 137, ("-d", "1"), ms="1500"),
+    "hang_exit": hangs("exit", 4, named=True),
+    "hang_duration": hangs("kill", 137, ("-d", "1"), ms="1500", named=True),
     "hang_interrupted": hang_interrupted,
     "fault": fault,
     "events": events,

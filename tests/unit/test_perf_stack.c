@@ -83,6 +83,20 @@ Test(perf_stack, a_caller_in_new_code_is_named_too)
 	end(&rig);
 }
 
+/* The inside of a library that has no names is one; a function that calls itself is not. */
+Test(perf_stack, frames_of_a_file_without_names_are_one)
+{
+	uint64_t frames[4] = { LATE, LATE + 64, LATE + 128, EARLY };
+	struct rig rig = { 0 };
+
+	start(&rig);
+	put_maps(&rig, "/lib/late.so");
+	perf_stack_name(rig.stack, frames, 4, 60000 * MS, &rig.leaf, &rig.chain);
+	cr_assert_str_eq(rig.chain.at, "late.so < early");
+	cr_assert_str_eq(rig.leaf.at, "late.so");
+	end(&rig);
+}
+
 Test(perf_stack, what_lies_elsewhere_now_is_named_anew)
 {
 	struct rig rig = { 0 };

@@ -3,7 +3,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "present/short_name.h"
+#include "rules/short_name.h"
 
 static void expect(void (*shorten)(const char *, struct buf *), const char *name, const char *want)
 {
@@ -41,6 +41,38 @@ Test(short_name, a_stack_of_allocators_alone_keeps_its_last_and_its_library)
 	       "c10::cuda::CUDACachingAllocator::get() < at::detail::empty_cuda(long) (libt.so)",
 	       "at::detail::empty_cuda (libt.so)");
 	expect(short_stack, "liba.so+0x1 < libb.so+0x2", "libb.so+0x2");
+}
+
+/* Of frames without a name the libraries tell a little, if nothing else does. */
+Test(short_name, a_stack_without_a_caller_says_through_which_libraries_it_came)
+{
+	expect(short_stack, "cudaMalloc < liba.so+0x1 < liba.so+0x2 < libb.so.6",
+	       "cudaMalloc < liba.so < libb.so.6");
+	expect(short_stack, "cudaMalloc < liba.so+0x1 < libb.so+0x2 < main", "cudaMalloc < main");
+}
+
+static void of_call(const char *stack, struct buf *out)
+{
+	short_stack_of_call(stack, "cudaStreamSynchronize", out);
+}
+
+/* As seen with the driver 580. */
+Test(short_name, of_a_wait_begins_with_the_call_whatever_the_driver_does_below)
+{
+	expect(of_call,
+	       "ioctl < libcuda.so.580.159.04 < libcuda.so.580.159.04 < cuStreamSynchronize < "
+	       "libcudart_static_141dba5462e92d2cffd1abc474df476c510a3a8c < "
+	       "cudaStreamSynchronize < fault(CUstream_st*, float*) < main",
+	       "cudaStreamSynchronize < fault < main");
+	expect(of_call,
+	       "libcuda.so.580.159.04 < cuStreamSynchronize < job < cudaStreamSynchronize < "
+	       "libstdc++.so.6.0.33 < libc.so.6 < libc.so.6",
+	       "cudaStreamSynchronize < libstdc++.so.6.0.33 < libc.so.6");
+	expect(of_call, "libcuda.so.580 < cuStreamSynchronize < wait() < main",
+	       "cuStreamSynchronize < wait < main");
+	expect(of_call, "poll < libcuda.so.580 < main", "poll < main");
+	expect(of_call, "libcuda.so.580 < libcuda.so.580", "libcuda.so.580");
+	expect(of_call, "", "");
 }
 
 Test(short_name, what_is_no_stack_is_a_name)

@@ -469,10 +469,12 @@ Test(spool, what_can_not_be_is_counted_and_left_out)
 	SLOT(SLOT_MARK, .time_ns = UINT64_MAX);
 	SLOT(99, .time_ns = 5);
 	take();
-	cr_assert_eq(bench.record->marks.count, 0);
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_eq(bench.record->marks.at[0].kind, MARK_UNTIMED);
 	cr_assert_eq(bench.record->ops.count, 1);
 	cr_assert_eq(bench.record->ops.at[0].bytes, EVENT_UNKNOWN);
-	cr_assert_eq(loss(LOSS_malformed), 4);
+	cr_assert_eq(loss(LOSS_malformed), 3);
+	cr_assert_eq(loss(LOSS_untimed), 1);
 }
 
 Test(spool, loss_that_the_process_counted_is_told_once)

@@ -144,6 +144,21 @@ Test(spool_sync, a_device_that_cupti_did_not_name_is_none)
 	cr_assert_null(strstr(text(bench.record->marks.at[4].detail), "device="));
 }
 
+/* What CUPTI keeps for itself is known to be complete once it was told to give all. */
+Test(spool_sync, a_wait_that_did_not_return_says_whether_the_launches_before_it_came)
+{
+	struct segment_wait *waits = bench.segment->waits;
+
+	bench_claim(&bench);
+	waits[0] = (struct segment_wait){ .thread = 77, .since_ns = 50 };
+	waits[1] = (struct segment_wait){ .thread = 78, .since_ns = 51 };
+	atomic_store(&bench.segment->flushed_ns, 50);
+	take();
+	cr_assert_eq(bench.record->marks.count, 2);
+	cr_assert_not_null(strstr(text(bench.record->marks.at[0].detail), ";handover=all"));
+	cr_assert_not_null(strstr(text(bench.record->marks.at[1].detail), ";handover=lost"));
+}
+
 Test(spool_sync, a_wait_of_a_pause_or_of_a_thread_that_is_gone_is_not_told)
 {
 	bench_claim(&bench);
@@ -169,6 +184,7 @@ Test(spool_sync, a_thread_that_ended_in_a_wait_waits_no_more)
 	cr_assert_geq(spool_finish(bench.spool, &bench.record->sink, &err), 0);
 	cr_assert_eq(bench.record->marks.count, 1, "we let go of it");
 	cr_assert_not_null(strstr(text(bench.record->marks.at[0].detail), "call=runtime call 0;"));
+	cr_assert_not_null(strstr(text(bench.record->marks.at[0].detail), ";handover=held"));
 }
 
 Test(spool_sync, a_wait_that_failed_is_told_with_its_error)

@@ -115,6 +115,172 @@ Test(waits, another_thread_that_hangs_is_none_that_returned)
 	trace_done(&trace);
 }
 
+/* So many that not all are kept: none of them returned. */
+Test(waits, those_that_are_left_out_did_not_return_either)
+{
+	struct trace trace = hung();
+
+	for (int tid = 10; tid < 60; tid++) {
+		(void)trace_call(&trace, tid, "cudaDeviceSynchronize", 6000 + tid, 3 * S + 5000);
+		mark(&trace, MARK_WAIT_OPEN, tid, 6000 + tid,
+		     "call=cudaDeviceSynchronize;waited_ns=2998000000;context=1");
+	}
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.count, 32);
+	cr_assert_eq(trace.facts->waits_left_out, 19);
+	for (size_t i = 0; i < 32; i++)
+		cr_assert_eq(trace.facts->waits.at[i].longest_ns, 100000);
+	trace_done(&trace);
+}
+
+/* By a longjmp out of it, of which nobody is told. */
+Test(waits, a_thread_that_launched_later_waits_no_more)
+{
+	struct trace trace = hung();
+
+	(void)trace_call(&trace, MAIN, "cudaLaunchKernel", 9000, 9005);
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.count, 0);
+	trace_done(&trace);
+}
+
+static void untimed(struct trace *trace, int64_t stream, const char *name, uint64_t correlation)
+{
+	struct mark event = { .kind = MARK_UNTIMED, .lane = trace_stream(trace, stream) };
+	char detail[64];
+
+	(void)snprintf(detail, sizeof(detail), "op=kernel;correlation=%llu;grid=1,1,1",
+		       (unsigned long long)correlation);
+	event.time_ns = 7000000;
+	event.name = trace_text(trace, name);
+	event.detail = session_detail(trace->store->session, detail, strlen(detail));
+	sink_mark(&trace->store->sink, &event, NULL);
+}
+
+static void sync_row(struct trace *trace, int64_t stream, int64_t start_us, int64_t end_us,
+		     const char *detail)
+{
+	struct call call = { .kind = CALL_SYNC,
+			     .lane = trace_stream(trace, stream),
+			     .start_ns = start_us * 1000,
+			     .end_ns = end_us * 1000,
+			     .name = trace_text(trace, "Stream Sync") };
+
+	if (detail)
+		call.detail = session_detail(trace->store->session, detail, strlen(detail));
+	sink_call(&trace->store->sink, &call, NULL);
+}
+
+/* As on an H200: a context that failed has no times of what had ended well before, either. */
+Test(waits, a_kernel_without_times_is_named_by_the_call_that_launched_it)
+{
+	struct trace trace = trace_new();
+	const struct wait_fact *wait;
+	uint64_t before, elsewhere, faults;
+
+	before = trace_call(&trace, MAIN, "cudaLaunchKernel", 10, 15);
+	sync_row(&trace, STREAM, 20, 30, NULL);
+	elsewhere = trace_call(&trace, MAIN, "cudaLaunchKernel", 40, 45);
+	faults = trace_call(&trace, MAIN, "cudaLaunchKernel", 50, 55);
+	sync_row(&trace, STREAM, 60, 90, "result=700");
+	untimed(&trace, STREAM, "faults", faults);
+	untimed(&trace, OTHER, "elsewhere", elsewhere);
+	untimed(&trace, STREAM, "before", before);
+	mark(&trace, MARK_WAIT_FAILED, MAIN, 90,
+	     "call=cudaStreamSynchronize;waited_ns=30000;context=1;correlation=6;stream=7;"
+	     "result=700");
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.count, 1);
+	wait = &trace.facts->waits.at[0];
+	cr_assert_eq(wait->last_op, 0);
+	cr_assert_eq(wait->returned_ns, 10000, "time begins with the first event");
+	cr_assert_eq(wait->pending_count, 1, "nor is what ran elsewhere");
+	cr_assert_eq(wait->pending_ns, 40000);
+	cr_assert_eq(wait->named_count, 1);
+	cr_assert_str_eq(session_text(trace.store->session, wait->named), "faults");
+	trace_done(&trace);
+}
+
+Test(waits, one_whose_launch_is_not_recorded_is_named_too)
+{
+	struct trace trace = hung();
+
+	untimed(&trace, STREAM, "spins", 1000);
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.at[0].pending_count, 2);
+	cr_assert_eq(trace.facts->waits.at[0].named_count, 1);
+	cr_assert_eq(trace.facts->waits.at[0].pending_ns, 4100000);
+	cr_assert_str_eq(session_text(trace.store->session, trace.facts->waits.at[0].named),
+			 "spins");
+	cr_assert_eq(trace.facts->waits.at[0].likely, 0, "no need to guess");
+	trace_done(&trace);
+}
+
+Test(waits, what_was_handed_over_is_told_with_the_last_that_is_known)
+{
+	static const struct {
+		const char *word;
+		enum wait_handover handover;
+	} cases[] = { { ";handover=all", WAIT_HANDOVER_ALL },
+		      { ";handover=lost", WAIT_HANDOVER_LOST },
+		      { ";handover=held", WAIT_HANDOVER_HELD },
+		      { "", WAIT_HANDOVER_UNKNOWN } };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct trace trace = trace_new();
+		char detail[128];
+
+		launch(&trace, STREAM, "first", 0);
+		(void)trace_call(&trace, SECOND, "cudaLaunchKernel", 700, 705);
+		(void)snprintf(detail, sizeof(detail),
+			       "call=cudaStreamSynchronize;waited_ns=9000;context=1;stream=7%s",
+			       cases[i].word);
+		(void)trace_call(&trace, MAIN, "cudaStreamSynchronize", 900, 909);
+		mark(&trace, MARK_WAIT_OPEN, MAIN, 900, detail);
+		(void)trace_analyze(&trace);
+		cr_assert_eq(trace.facts->waits.at[0].handover, cases[i].handover);
+		cr_assert_eq(trace.facts->waits.at[0].known_ns, 0, "of its own thread");
+		trace_done(&trace);
+	}
+}
+
+static void sampled(struct trace *trace, const char *function, int64_t at_us, int64_t samples)
+{
+	struct stall stall = { .lane = trace_stream(trace, STREAM),
+			       .time_ns = at_us * 1000,
+			       .function = trace_text(trace, function),
+			       .reason = trace_text(trace, "wait"),
+			       .samples = samples };
+
+	sink_stall(&trace->store->sink, &stall, NULL);
+}
+
+Test(waits, samples_of_the_second_half_name_the_kernel_that_runs)
+{
+	struct trace trace = hung();
+
+	sampled(&trace, "first", S, 5000);
+	sampled(&trace, "spins", 2 * S, 90);
+	sampled(&trace, "other", 2 * S + 1, 10);
+	(void)trace_analyze(&trace);
+	cr_assert_str_eq(session_text(trace.store->session, trace.facts->waits.at[0].sampled),
+			 "spins");
+	cr_assert_eq(trace.facts->waits.at[0].sampled_count, 90);
+	cr_assert_eq(trace.facts->waits.at[0].samples, 100);
+	trace_done(&trace);
+	trace = hung();
+	sampled(&trace, "spins", 2 * S, 89);
+	sampled(&trace, "other", 2 * S, 11);
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.at[0].sampled, 0, "nearly all of them");
+	trace_done(&trace);
+	trace = hung();
+	sampled(&trace, "spins", 2 * S, 99);
+	(void)trace_analyze(&trace);
+	cr_assert_eq(trace.facts->waits.at[0].sampled, 0, "too few");
+	trace_done(&trace);
+}
+
 /* The rule says of those that are left out that they wait. */
 Test(waits, failed_ones_that_are_left_out_do_not_count_as_open)
 {
@@ -130,6 +296,7 @@ Test(waits, failed_ones_that_are_left_out_do_not_count_as_open)
 	(void)trace_analyze(&trace);
 	cr_assert_eq(trace.facts->waits.count, 32);
 	cr_assert_eq(trace.facts->waits_left_out, 0);
+	cr_assert_eq(trace.facts->errors_left_out, 8);
 	trace_done(&trace);
 }
 
@@ -286,6 +453,10 @@ static struct wait_fact *waiting(struct rule_bench *bench, enum wait_end end)
 				    .longest_ns = 20000000,
 				    .last_op = bench_text(bench, "reduce"),
 				    .last_end_ns = 12200000000,
+				    .returned_ns = FACT_UNKNOWN,
+				    .handover = WAIT_HANDOVER_ALL,
+				    .known_ns = 12300000000,
+				    .pending_ns = FACT_UNKNOWN,
 				    .util_pct = NAN };
 	wait->pending_lane = wait->lane;
 	return wait;
@@ -331,7 +502,139 @@ Test(open_wait, says_who_waits_where_since_when_and_for_what)
 	wait->pending_count = 0;
 	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
 	cr_assert_silent(first(&bench)->claim, "meanwhile");
-	cr_assert_says(first(&bench)->claim, "No launch without its end");
+	cr_assert_says(first(&bench)->claim, "No launch is without its end");
+	cr_assert_silent(first(&bench)->claim, "may be missing");
+	done(&bench);
+}
+
+/* What is launched and pending, handed over, and how busy the card was: what follows. */
+Test(open_wait, concludes_from_what_is_known_alone)
+{
+	static const struct {
+		int64_t pending;
+		enum wait_handover handover;
+		double util;
+		const char *says, *silent;
+		enum grade grade;
+	} cases[] = {
+		{ 1, WAIT_HANDOVER_ALL, 99, "(99 %): a kernel spins.", "may", GRADE_HIGH },
+		{ 1, WAIT_HANDOVER_ALL, 0, "(0 %): what is queued does not begin.", "may",
+		  GRADE_HIGH },
+		{ 1, WAIT_HANDOVER_ALL, 50, "1 launch behind it has no end", "The card",
+		  GRADE_HIGH },
+		{ 1, WAIT_HANDOVER_ALL, NAN, "1 launch behind it has no end", "The card",
+		  GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_ALL, 99, "(99 %): with what is not in the recording", "a kernel",
+		  GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_ALL, 0,
+		  "(0 %): no kernel spins, and what is waited for does "
+		  "not come.",
+		  "may", GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_ALL, NAN, "No launch is without its end", "may", GRADE_HIGH },
+		{ 1, WAIT_HANDOVER_LOST, 99,
+		  "What has no end may have ended. The card was busy "
+		  "all the time (99 %): a kernel spins.",
+		  "queued", GRADE_MEDIUM },
+		{ 1, WAIT_HANDOVER_LOST, 0,
+		  "What has no end may have ended. The card did nothing "
+		  "meanwhile (0 %): no kernel spins",
+		  "queued", GRADE_MEDIUM },
+		{ 1, WAIT_HANDOVER_LOST, NAN, "What has no end may have ended.", "The card",
+		  GRADE_MEDIUM },
+		{ 0, WAIT_HANDOVER_LOST, 99,
+		  "The process ended before CUPTI had handed over all records: launches after "
+		  "12.3 s may be missing. The card was busy all the time (99 %): a kernel does not "
+		  "end, most likely one of those.",
+		  "No launch", GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_LOST, 0,
+		  "(0 %): no kernel spins, and what is waited for does "
+		  "not come.",
+		  "No launch", GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_LOST, 50, "may be missing", "No launch", GRADE_MEDIUM },
+		{ 0, WAIT_HANDOVER_LOST, NAN, "may be missing", "No launch", GRADE_MEDIUM },
+		{ 0, WAIT_HANDOVER_HELD, 99, "CUPTI still held records when recording ended",
+		  "No launch", GRADE_HIGH },
+		{ 0, WAIT_HANDOVER_UNKNOWN, NAN,
+		  "Whether CUPTI had handed over all records is not known: launches after 12.3 s "
+		  "may be missing.",
+		  "No launch", GRADE_MEDIUM },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rule_bench bench = { 0 };
+		struct wait_fact *wait = waiting(&bench, WAIT_OPEN);
+
+		wait->pending_count = cases[i].pending;
+		wait->pending_ns = cases[i].pending ? 12250000000 : FACT_UNKNOWN;
+		wait->handover = cases[i].handover;
+		wait->util_pct = cases[i].util;
+		cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+		cr_assert_says(first(&bench)->claim, cases[i].says);
+		cr_assert_silent(first(&bench)->claim, cases[i].silent);
+		cr_assert_eq(first(&bench)->grade, cases[i].grade, "%zu", i);
+		done(&bench);
+	}
+}
+
+/* Which of the launches it is: by its record, or by the samples of it. */
+Test(open_wait, names_the_kernel_where_anything_does)
+{
+	struct rule_bench bench = { 0 };
+	struct wait_fact *wait = waiting(&bench, WAIT_OPEN);
+
+	wait->pending_count = wait->named_count = 1;
+	wait->pending_ns = 12250000000;
+	wait->named = bench_text(&bench, "spins(long long)");
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim, "12.2 s. It is \"spins(long long)\".");
+	wait->pending_count = 3;
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim, "The first of them with a name is \"spins");
+	wait->named_count = 3;
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim, "The first of them is \"spins");
+	wait->pending_ns = FACT_UNKNOWN;
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim, "3 operations behind it have no end");
+	wait->pending_count = wait->named_count = wait->named = 0;
+	wait->handover = WAIT_HANDOVER_LOST;
+	wait->util_pct = 0;
+	wait->sampled = bench_text(&bench, "spins");
+	wait->samples = 200;
+	wait->sampled_count = 190;
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim,
+		       "Of 200 samples of its instructions in the second half "
+		       "of the wait 95 % are of \"spins\"");
+	cr_assert_silent(first(&bench)->claim, "The card");
+	cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
+	done(&bench);
+}
+
+Test(open_wait, of_an_idle_card_asks_for_no_kernel)
+{
+	struct rule_bench bench = { 0 };
+	struct wait_fact *wait = waiting(&bench, WAIT_OPEN);
+
+	wait->util_pct = 0;
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->advice.at[0], "what the stream waits for");
+	cr_assert_says(first(&bench)->next.at[0], "gdb -p 10 -batch -ex 'thread apply all bt'");
+	cr_assert_silent(first(&bench)->next.at[0], "cuda-gdb");
+	cr_assert_silent(first(&bench)->next.at[1], "pc-sampling");
+	done(&bench);
+}
+
+Test(open_wait, its_stack_begins_with_the_call)
+{
+	struct rule_bench bench = { 0 };
+	struct wait_fact *wait = waiting(&bench, WAIT_OPEN);
+
+	wait->stack = "libcuda.so.580 < libcuda.so.580 < cuStreamSynchronize < "
+		      "cudaStreamSynchronize < step(int) < main";
+	cr_assert_eq(found_by(&bench, &rule_open_wait), 1);
+	cr_assert_says(first(&bench)->claim,
+		       "Its stack then: cudaStreamSynchronize < step < main.");
 	done(&bench);
 }
 
@@ -405,9 +708,32 @@ Test(failed_wait, names_the_error_and_what_may_have_made_it)
 	cr_assert_says(first(&bench)->claim, "first of 3 such calls");
 	cr_assert_says(first(&bench)->claim, "1 launch behind it has no end");
 	cr_assert_says(first(&bench)->advice.at[0], "CUDA_LAUNCH_BLOCKING");
+	wait->named_count = 1;
+	wait->named = bench_text(&bench, "faults(float*)");
+	wait->last_op = 0;
+	wait->returned_ns = 12100000000;
+	cr_assert_eq(found_by(&bench, &rule_failed_wait), 1);
+	cr_assert_says(first(&bench)->claim, "It is \"faults(float*)\".");
+	cr_assert_says(first(&bench)->claim, "A wait there returned well at 12.1 s");
+	cr_assert_silent(first(&bench)->claim, "may be missing");
 	wait->result = 12345;
 	cr_assert_eq(found_by(&bench, &rule_failed_wait), 1);
 	cr_assert_says(first(&bench)->title, "CUDA error 12345");
+	done(&bench);
+}
+
+Test(failed_wait, counts_those_behind_the_fourth)
+{
+	struct rule_bench bench = { 0 };
+	struct wait_fact *wait = waiting(&bench, WAIT_FAILED), more;
+
+	wait->result = 700;
+	more = *wait;
+	for (int i = 0; i < 4; i++)
+		*VEC_ADD(&bench.facts.waits) = more;
+	bench.facts.errors_left_out = 2;
+	cr_assert_eq(found_by(&bench, &rule_failed_wait), 4);
+	cr_assert_says(bench.findings.abstained.at[0], "3 further calls failed");
 	done(&bench);
 }
 

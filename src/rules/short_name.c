@@ -1,4 +1,4 @@
-#include "present/short_name.h"
+#include "rules/short_name.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -78,12 +78,12 @@ void short_name(const char *name, struct buf *out)
 
 static const char STACK_STEP[] = " < ";
 
-/* "libcublas.so.13+0x5c385b" */
+/* "libcublas.so.13+0x5c385b", "libc.so.6"; and the inside of a CUDA runtime that is linked
+ * in, where a hash stands for a name. */
 static bool is_nameless(const char *frame)
 {
-	const char *library = strstr(frame, ".so"), *offset = strstr(frame, "+0x");
-
-	return library && offset && library < offset && !strpbrk(frame, " (<");
+	return (strstr(frame, ".so") && !strpbrk(frame, " (<")) ||
+	       !strncmp(frame, "libcudart_static_", 17);
 }
 
 static bool says_who(const char *frame)
@@ -107,11 +107,24 @@ static size_t library_at(const char *stack, size_t len)
 		       : len;
 }
 
+/* Libraries in a row, each once. */
+static void add_library(struct buf *libraries, const char *frame)
+{
+	const char *offset = strstr(frame, "+0x");
+	size_t len = offset ? (size_t)(offset - frame) : strlen(frame);
+
+	if (!strstr(frame, ".so") ||
+	    (libraries->len >= len && !strncmp(libraries->at + libraries->len - len, frame, len)))
+		return;
+	buf_text(libraries, STACK_STEP);
+	buf_add(libraries, frame, len);
+}
+
 void short_stack(const char *stack, struct buf *out)
 {
-	size_t start = out->len, len = library_at(stack, strlen(stack)), frame_len;
+	size_t start = out->len, len = library_at(stack, strlen(stack)), frame_len, count = 0;
 	const char *library = stack + len;
-	struct buf frame = { 0 };
+	struct buf frame = { 0 }, libraries = { 0 };
 
 	if (!strstr(stack, STACK_STEP)) {
 		short_name(stack, out);
@@ -123,12 +136,40 @@ void short_stack(const char *stack, struct buf *out)
 		frame_len = (size_t)((step && step < library ? step : library) - at);
 		buf_clear(&frame);
 		buf_add(&frame, at, frame_len);
-		if (!says_who(frame.at) && (at + frame_len < library || out->len > start))
+		if (!says_who(frame.at) && (at + frame_len < library || out->len > start)) {
+			if (count == 1 && is_nameless(frame.at))
+				add_library(&libraries, frame.at);
 			continue;
+		}
 		if (out->len > start)
 			buf_text(out, STACK_STEP);
 		short_name(frame.at, out);
+		count++;
 	}
+	if (count == 1 && libraries.len && out->len > start)
+		buf_text(out, libraries.at);
 	buf_text(out, library);
+	buf_done(&libraries);
 	buf_done(&frame);
+}
+
+static bool is_cuda(const char *frame)
+{
+	return (!strncmp(frame, "cuda", 4) && frame[4] >= 'A' && frame[4] <= 'Z') ||
+	       (!strncmp(frame, "cu", 2) && frame[2] >= 'A' && frame[2] <= 'Z');
+}
+
+void short_stack_of_call(const char *stack, const char *call, struct buf *out)
+{
+	const char *cuda = NULL, *found = NULL, *next;
+	size_t len = strlen(call);
+
+	for (const char *at = stack; at; at = next ? next + sizeof(STACK_STEP) - 1 : NULL) {
+		next = strstr(at, STACK_STEP);
+		if (len && !strncmp(at, call, len))
+			found = at;
+		if (is_cuda(at))
+			cuda = at;
+	}
+	short_stack(found ? found : cuda ? cuda : stack, out);
 }
