@@ -377,11 +377,7 @@ static int end_process(struct spool *spool, uint32_t index, struct sink *sink, s
 	int ret = take_process(spool, p, sink, true, err);
 
 	if (ret >= 0)
-		ret = spooled_untimed_marks(p);
-	if (ret >= 0)
-		ret = spooled_open_waits(p, clock_steady_ns(), false);
-	if (ret >= 0)
-		ret = spooled_close_ranges(p, clock_steady_ns());
+		ret = spooled_unended(p, false);
 	if (atomic_load(&p->segment->state) == SEGMENT_CLAIMED &&
 	    atomic_load(&p->segment->users) & SEGMENT_USER_INJECT)
 		session_note(sink->session, p->source, NOTE_KILLED, p->pid);
@@ -525,11 +521,7 @@ static int let_go(struct spool *spool, uint32_t index, struct sink *sink, struct
 	if (ret >= 0)
 		ret = spooled_early_waits(p, true);
 	if (ret >= 0)
-		ret = spooled_untimed_marks(p);
-	if (ret >= 0)
-		ret = spooled_open_waits(p, clock_steady_ns(), true);
-	if (ret >= 0)
-		ret = spooled_close_ranges(p, clock_steady_ns());
+		ret = spooled_unended(p, true);
 	spooled_complain(&spool->complaints, p, NOTE_STILL_RUNS);
 	sum_up(spool, sink, p);
 	process_free(spool, p);

@@ -280,8 +280,9 @@ void spooled_know_stream(struct spooled *p, uint32_t context, uint64_t handle, u
 int spooled_failed_wait(struct spooled *p, const struct segment_slot *slot);
 /* Threads that wait for long get a lane, by which their stacks are looked at. */
 void spooled_watch_waits(struct spooled *p);
-/* At the end of the process, or when it is let go and lives on: calls that did not return. */
-int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives);
+/* What began and has no end, of a process that is over, or is let go and lives on: calls that
+ * did not return, operations without times, ranges. */
+int spooled_unended(struct spooled *p, bool lives);
 /* Ranges that never ended, at the end of the process. */
 int spooled_close_ranges(struct spooled *p, int64_t end_ns);
 

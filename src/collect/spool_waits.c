@@ -166,7 +166,7 @@ static const char *handover(const struct spooled *p, const struct open_wait *wai
 	return lives ? ";handover=held" : ";handover=lost";
 }
 
-int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
+static int open_waits(struct spooled *p, int64_t end_ns, bool lives)
 {
 	uint64_t dropped = atomic_load(&p->segment->counts.waits_dropped);
 	int ret = 0;
@@ -187,4 +187,13 @@ int spooled_open_waits(struct spooled *p, int64_t end_ns, bool lives)
 		session_note(p->sink->session, p->source, NOTE_WAITS_LOST, p->pid,
 			     (unsigned long long)dropped);
 	return ret;
+}
+
+int spooled_unended(struct spooled *p, bool lives)
+{
+	int ret = spooled_untimed_marks(p);
+
+	if (ret >= 0)
+		ret = open_waits(p, clock_steady_ns(), lives);
+	return ret < 0 ? ret : spooled_close_ranges(p, clock_steady_ns());
 }
