@@ -52,10 +52,42 @@ static const struct column ONE_SAMPLE_COLUMNS[] = {
 	{ N_("value"), true, false, 0 },
 };
 
+/* Metrics of one number, for which six columns would be too many. */
+struct plain {
+	struct buf unchanged; /* in several samples */
+	struct buf once;
+};
+
+static bool take_plain(struct page *page, struct plain *plain, const struct shown *shown,
+		       const struct metric_stats *stats)
+{
+	struct buf *to = stats->count == 1 ? &plain->once : &plain->unchanged;
+
+	if (stats->min < stats->max)
+		return false;
+	buf_printf(to, "%s%s %s", to->len ? "; " : "", _(shown->label),
+		   cell_value(page, stats->last, metric_unit(shown->metric)));
+	return true;
+}
+
+static void print_plain(struct page *page, struct plain *plain)
+{
+	if (plain->unchanged.len)
+		page_wrap(
+			page, INK_PLAIN, "", 2, INK_DIM,
+			page_printf(page, _("The same in all samples: %s."), plain->unchanged.at));
+	if (plain->once.len)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  page_printf(page, _("Sampled once: %s."), plain->once.at));
+	buf_done(&plain->unchanged);
+	buf_done(&plain->once);
+}
+
 static void print_metrics(struct page *page, const struct system_facts *system)
 {
 	struct table table = { .columns = METRIC_COLUMNS, .column_count = 7 };
 	bool once = system->samples <= 1;
+	struct plain plain = { 0 };
 
 	if (once)
 		table = (struct table){ .columns = ONE_SAMPLE_COLUMNS, .column_count = 2 };
@@ -64,6 +96,8 @@ static void print_metrics(struct page *page, const struct system_facts *system)
 		const char *unit = metric_unit(SHOWN[i].metric);
 
 		if (!stats->count)
+			continue;
+		if (!once && take_plain(page, &plain, &SHOWN[i], stats))
 			continue;
 		table_cell(&table, _(SHOWN[i].label));
 		table_cell(&table, cell_value(page, stats->mean, unit));
@@ -75,7 +109,9 @@ static void print_metrics(struct page *page, const struct system_facts *system)
 		table_cell(&table, cell_value(page, stats->max, unit));
 		table_cell(&table, cell_value(page, stats->last, unit));
 	}
-	table_print(page, &table, 2);
+	if (table.cells.count)
+		table_print(page, &table, 2);
+	print_plain(page, &plain);
 }
 
 static const char *character_label(enum job_character character)

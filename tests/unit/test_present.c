@@ -313,7 +313,7 @@ static struct made *all_metrics(void)
 			       : !strcmp(unit, "MHz") ? 1980
 						      : 88.8;
 
-		made_metric(device, i, 100, value, value, value);
+		made_metric(device, i, 100, value * 0.999, value, value);
 	}
 	return made;
 }
@@ -331,6 +331,24 @@ Test(present, labels_of_metrics_are_never_shortened)
 		cr_assert_not_null(strstr(out.at, i ? "板卡功率" : "board power"));
 		cr_assert_null(strstr(out.at, "…"), "%s", out.at);
 	}
+}
+
+Test(present, what_never_changes_takes_no_row)
+{
+	struct made *made = board_only();
+	struct device_fact *device = &made->facts.devices.at[0];
+	struct buf text;
+
+	made_metric(device, METRIC_power_limit_w, 181, 700, 700, 700);
+	made_metric(device, METRIC_pcie_gen, 181, 5, 5, 5);
+	made_metric(device, METRIC_sm_active_pct, 1, 8, 8, 8);
+	text = text_of(made, (struct present_style){ .columns = 100, .utf8 = true });
+	cr_assert_not_null(strstr(text.at, "\n  board power "));
+	cr_assert_null(strstr(text.at, "700 W  "));
+	cr_assert_not_null(strstr(text.at, "The same in all samples: power limit 700 W; PCIe "
+					   "generation 5."),
+			   "%s", text.at);
+	cr_assert_not_null(strstr(text.at, "Sampled once: SMs with work 8 %."));
 }
 
 /* A line may be longer than the page only if it holds one word that is. */
