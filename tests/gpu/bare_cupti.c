@@ -76,7 +76,8 @@ static void one(const char *word, int on)
 	if (!strcmp(word, "launch"))
 		cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, on);
 	if (!strcmp(word, "launch_ex"))
-		cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, on);
+		cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
+					      on);
 	if (!strcmp(word, "copy")) {
 		kind(CUPTI_ACTIVITY_KIND_MEMCPY, on);
 		kind(CUPTI_ACTIVITY_KIND_MEMSET, on);
