@@ -100,7 +100,7 @@ static void tell_named(const struct facts *facts, const struct wait_fact *wait,
 				    : _("The first of them is");
 
 	if (wait->named)
-		finding->claim = finding_text(findings, "%s %s \"%s\".", finding->claim, which,
+		finding->claim = finding_text(findings, _("%s %s \"%s\"."), finding->claim, which,
 					      tell_name(facts, wait->named));
 }
 
