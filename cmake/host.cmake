@@ -19,7 +19,7 @@ set_target_properties(puppet_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
 # `old`: without what sonde can do without, by its soname of 12.x.
 function(puppet_cupti target number folder)
 	add_library(${target} SHARED EXCLUDE_FROM_ALL tests/fake/puppet_cupti.c
-		tests/fake/puppet_samples.c tests/fake/puppet_word.c)
+		tests/fake/puppet_holes.c tests/fake/puppet_samples.c tests/fake/puppet_word.c)
 	plain(${target})
 	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 	target_link_options(${target} PRIVATE ${ARGN})

@@ -29,9 +29,10 @@
  *	trace-cost=NS what each launch takes longer while kernels are recorded
  *	no-numbers   launches have none
  *
- * As CUPTI 13.0 on an H200: what a thread does from the launch of a kernel on that does not end
- * is handed over by a forced flush alone, and the kernel then without times; and one that
- * fails takes the times of all kernels that were not handed over.
+ * As CUPTI 13.0 on an H200: a kernel has room for its record from its launch on, in front of that
+ * of the call. One that does not end leaves that empty, and its buffer is handed over by a forced
+ * flush alone, the kernel then without times. One that fails takes the times of all
+ * kernels that were not handed over.
  *
  * libcupti.so.12 in the folder `old` is the same without the functions that
  * sonde can do without. libcupti.so.13 in the folder `replay` plays what was recorded in a

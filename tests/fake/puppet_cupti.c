@@ -22,7 +22,7 @@ enum {
 	CBIDS = 700,
 	QUEUE = 1024,
 	LANES = 512,
-	HELD = 64,
+	HOLES = 64,
 	CUPTI_12_8 = 26,
 	CUPTI_13 = 130000
 };
@@ -180,26 +180,6 @@ static struct lane *lane_of(uint32_t thread)
 	return &lanes[lane_count++];
 }
 
-/* What a thread did since it launched a kernel that does not end. */
-static struct {
-	uint32_t kind, thread;
-	uint8_t record[256];
-	size_t used;
-} held[HELD];
-static size_t held_count;
-static uint32_t holding; /* the thread */
-
-static bool hold(uint32_t kind, const void *record, size_t used, uint32_t thread)
-{
-	if (!holding || thread != holding || held_count == HELD || used > sizeof(held[0].record))
-		return false;
-	held[held_count].kind = kind;
-	held[held_count].thread = thread;
-	held[held_count].used = used;
-	memcpy(held[held_count++].record, record, used);
-	return true;
-}
-
 /* A child that was forked while somebody held the lock must not wait for it. */
 static bool enter(void)
 {
@@ -219,14 +199,11 @@ static void append(uint32_t kind, const void *record, size_t used, uint32_t thre
 
 	if (!asked || !enter())
 		return;
-	if (hold(kind, record, used, thread)) {
-		pthread_mutex_unlock(&lock);
-		return;
-	}
 	lane = lane_of(thread);
 	if (lane->buffer && lane->bytes - lane->valid < bytes) {
 		struct lane full = *lane;
 
+		puppet_fill_holes();
 		lane->buffer = NULL;
 		hand_over(full);
 	}
@@ -352,15 +329,29 @@ static void lose_times(void)
 	}
 }
 
+/* The last record of the thread but, in a new buffer, for what that cost, becomes room for it. */
+static void make_hole(const struct cupti_kernel *record, uint32_t thread)
+{
+	const size_t bytes = bytes_of(record->kind);
+	struct lane *lane = lane_of(thread);
+	size_t back = bytes;
+
+	while (lane->buffer && back <= lane->valid &&
+	       !puppet_hole(lane->buffer + lane->valid - back, record, bytes))
+		back += bytes_of(CUPTI_KIND_OVERHEAD);
+}
+
 /* A kernel that does not end, or fails. */
-static void without_times(const struct puppet_event *event, struct cupti_kernel *record)
+static void put_untimed(const struct puppet_event *event, struct cupti_kernel *record)
 {
 	record->start = record->end = record->queued = record->submitted = 0;
+	record->completed = 0;
+	append(record->kind, record, sizeof(*record), event->thread);
 	pthread_mutex_lock(&lock);
 	if (event->result)
 		lose_times();
 	else
-		holding = event->thread;
+		make_hole(record, event->thread);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -392,11 +383,12 @@ static void put_kernel(const struct puppet_event *event)
 	record.dynamic_shared = event->shared;
 	record.correlation = event->correlation;
 	record.name = (uint64_t)(uintptr_t)event->name;
-	if (!event->start)
-		without_times(event, &record);
+	if (!event->start) {
+		put_untimed(event, &record);
+		return;
+	}
 	append(record.kind, &record, sizeof(record), event->thread);
-	if (event->start)
-		put_unified(event);
+	put_unified(event);
 }
 
 static void put_graph(const struct puppet_event *event)
@@ -652,7 +644,8 @@ static void hand_over_all(bool own)
 	for (size_t i = 0; i < lane_count; i++) {
 		struct lane full = lanes[i];
 
-		if (!full.buffer || (full.thread && full.thread == atomic_load(&worker_tid)) != own)
+		if (!full.buffer || puppet_has_hole(full.buffer, full.bytes) ||
+		    (full.thread && full.thread == atomic_load(&worker_tid)) != own)
 			continue;
 		lanes[i].buffer = NULL;
 		hand_over(full);
@@ -669,13 +662,9 @@ uint32_t cuptiActivityFlushAll(uint32_t flag)
 		(void)pause();
 	if (!done)
 		return 0;
-	if (flag) {
-		holding = 0;
-		for (size_t i = 0; i < held_count; i++)
-			append(held[i].kind, held[i].record, held[i].used, held[i].thread);
-		held_count = 0;
-	}
 	pthread_mutex_lock(&lock);
+	if (flag)
+		puppet_fill_holes();
 	hand_over_all(false);
 	hand_over_all(true);
 	pthread_mutex_unlock(&lock);

@@ -19,6 +19,13 @@ enum {
  * The word `name` of PUPPET_CUPTI: its number, 1 if it has none, 0 if it is not there. */
 uint32_t puppet_word(const char *name);
 
+/* puppet_holes.c; under the lock */
+/* Is it the record at `at`? Then that becomes room for it, of so many bytes. */
+bool puppet_hole(uint8_t *at, const struct cupti_kernel *record, size_t bytes);
+bool puppet_has_hole(const uint8_t *buffer, size_t bytes);
+/* All of them, with their records. */
+void puppet_fill_holes(void);
+
 /* puppet_samples.c */
 /* Be busy so long, or sleep. */
 void puppet_wait_ns(long ns);

@@ -63,7 +63,8 @@ keep hang
 [[ $(field hang.sonde handover) == lost ]]; claim $? "what was not handed over is not known"
 ! says hang "No launch is without its end"; claim $? "and nothing is concluded from it"
 if [[ ! $dry ]]; then
-	says hang "launches after" && says hang "a kernel does not end"; claim $? "the card is busy: a kernel does not end"
+	[[ $(field hang.sonde pending_launches) -ge 1 ]]; claim $? "its launch is read from what CUPTI held: $(field hang.sonde pending_launches)"
+	says hang "): a kernel "; claim $? "the card is busy: a kernel does not end"
 	says hang "Its stack then: cudaStreamSynchronize"; claim $? "its stack begins with the call"
 fi
 

@@ -52,3 +52,47 @@ Test(spool_young, a_process_that_died_young_is_read_by_the_sizes_of_an_older_ver
 {
 	dies_young(176, 16, 208, 120); /* 12.0 */
 }
+
+/* A kernel has room from its launch on, in front of the record of the call; one that never ended
+ * leaves it empty, and what the thread did then lies behind it. */
+Test(spool_young, what_lies_behind_the_room_of_a_kernel_that_never_ended_is_read)
+{
+	struct cupti_api call = { .kind = CUPTI_KIND_RUNTIME,
+				  .start = 3,
+				  .end = 4,
+				  .process = bench.segment->pid,
+				  .thread = 7,
+				  .correlation = 1 };
+	struct cupti_kernel work = { .kind = CUPTI_KIND_CONCURRENT_KERNEL,
+				     .start = 5,
+				     .end = 6,
+				     .grid = { 1, 1, 1 },
+				     .block = { 1, 1, 1 },
+				     .correlation = 1 };
+	struct cupti_kernel room = { .registers = 32, .correlation = 5 };
+	struct cupti_api strange = call;
+
+	PUT(0, work, 216);
+	PUT(0, call, 40);
+	PUT(0, room, 216);
+	call.correlation = 2;
+	PUT(0, call, 40);
+	work.correlation = 3;
+	PUT(0, room, 216);
+	PUT(0, room, 216);
+	PUT(0, work, 216);
+	call.correlation = 3;
+	PUT(0, call, 40);
+	PUT(0, room, 216);
+	strange.process++; /* no record of this process: chance */
+	PUT(0, strange, 40);
+	atomic_store(&bench.segment->buffers[0].state, BUFFER_FILLING);
+	atomic_store(&bench.segment->record_bytes[0], 0);
+	take();
+	cr_assert_eq(bench.record->calls.count, 3);
+	cr_assert_eq(bench.record->calls.at[1].correlation, 2);
+	cr_assert_eq(bench.record->calls.at[2].correlation, 3);
+	cr_assert_eq(bench.record->ops.count, 2);
+	cr_assert_eq(loss(LOSS_malformed), 0);
+	cr_assert_eq(loss(LOSS_dropped), 0);
+}
