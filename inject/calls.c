@@ -109,13 +109,14 @@ static void record(struct inject *inject, uint32_t domain, uint32_t cbid, const 
 static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name)
 {
 	bool memory = inject->trace >> TRACE_MEMORY & 1;
+	bool event = inject->trace >> TRACE_EVENTS & inject->trace >> TRACE_SYNC & 1 &&
+		     event_watch(inject, domain, cbid, name);
 
 	if (memory && object_watch(inject, domain, cbid, name)) {
 		/* object_called */
 	} else if (inject->trace >> TRACE_SYNC & 1 && sync_watch(inject, domain, cbid, name)) {
 		/* sync_called */
-	} else if (inject->trace >> TRACE_EVENTS & inject->trace >> TRACE_SYNC & 1 &&
-		   event_watch(inject, domain, cbid, name)) {
+	} else if (event) {
 		/* event_called */
 	} else if (memory && obtains_memory(name)) {
 		/* allocation_call */

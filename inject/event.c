@@ -7,16 +7,22 @@
  */
 #include "inject/inject.h"
 
-enum { PER_THREAD = 2 };
+/* 1: records an event; the same in the per-thread default stream; destroys one. */
+enum { PER_THREAD = 2, DESTROYS = 3 };
 
 /* [setup] */
 bool event_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name)
 {
-	if (domain != CUPTI_DOMAIN_DRIVER || cbid >= CALLS_MAX ||
-	    (!call_is(name, "EventRecord") && !call_is(name, "EventRecordWithFlags")))
+	uint8_t what = 0;
+
+	if (domain != CUPTI_DOMAIN_DRIVER || cbid >= CALLS_MAX)
 		return false;
-	inject->event_calls[cbid] = strstr(name, "_ptsz") ? PER_THREAD : 1;
-	return true;
+	if (call_is(name, "EventRecord") || call_is(name, "EventRecordWithFlags"))
+		what = strstr(name, "_ptsz") ? PER_THREAD : 1;
+	else if (call_is(name, "EventDestroy"))
+		what = DESTROYS;
+	inject->event_calls[cbid] = what;
+	return what;
 }
 
 /* [hot] */
@@ -31,6 +37,15 @@ static uint64_t check_of(uint64_t event, uint64_t stream, uint64_t which)
 	return (event ^ stream >> 3 ^ stream << 7) * 0x9e3779b97f4a7c15ull ^ which;
 }
 
+/* [hot] The next one that is made may have its address. */
+static void forget(struct inject *inject, uint64_t event)
+{
+	uint64_t stream, which;
+
+	if (event_find(inject, event, &stream, &which))
+		atomic_store_explicit(&place_of(inject, event)->stream, 0, memory_order_relaxed);
+}
+
 /* [hot] */
 bool event_called(struct inject *inject, uint32_t domain, uint32_t cbid,
 		  const struct cupti_callback *call)
@@ -43,6 +58,11 @@ bool event_called(struct inject *inject, uint32_t domain, uint32_t cbid,
 
 	if (!what)
 		return false;
+	if (what == DESTROYS) {
+		if (parameters && call->site == CUPTI_SITE_ENTER)
+			forget(inject, parameters[0]);
+		return !(inject->trace >> TRACE_MEMORY & 1); /* else object_called tells of it */
+	}
 	if (!parameters || call->site != CUPTI_SITE_EXIT ||
 	    (call->result && *(const uint32_t *)call->result))
 		return true;

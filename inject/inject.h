@@ -253,9 +253,9 @@ bool sync_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const cha
 bool sync_called(struct inject *inject, struct segment *segment, uint32_t domain, uint32_t cbid,
 		 const struct cupti_callback *call);
 
-/* event.c [setup]: is it a call that records an event? Then it wants a callback. */
+/* event.c [setup]: is it a call that records or destroys events? Then it wants a callback. */
 bool event_watch(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name);
-/* [hot] In a callback of a CUDA call: it was one of those. */
+/* [hot] In a callback of a CUDA call: it was one of those, and object_called wants none of it. */
 bool event_called(struct inject *inject, uint32_t domain, uint32_t cbid,
 		  const struct cupti_callback *call);
 /* [hot] Where it was recorded last; false: not known. *ret_which: as in the record. */

@@ -142,8 +142,8 @@ static void dispatch(struct inject *inject, struct segment *segment, uint32_t do
 
 	if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) {
 		if (sync_called(inject, segment, domain, cbid, data) ||
-		    object_called(inject, segment, domain, cbid, data) ||
-		    event_called(inject, domain, cbid, data))
+		    event_called(inject, domain, cbid, data) ||
+		    object_called(inject, segment, domain, cbid, data))
 			return;
 	}
 	if (domain == CUPTI_DOMAIN_DRIVER &&

@@ -3,8 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "rules/short_name.h"
+#include "base/call_stack.h"
 #include "present/utf8.h"
+#include "rules/short_name.h"
 
 bool page_has(const struct page *page, enum layer layer)
 {
@@ -108,7 +109,7 @@ const char *page_shorten(struct page *page, const char *text, int width)
 
 const char *page_name(struct page *page, const char *name, int width)
 {
-	bool is_stack = strstr(name, " < ");
+	bool is_stack = stack_step(name);
 	struct buf text = { 0 };
 	const char *kept, *cut;
 

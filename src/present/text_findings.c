@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/call_stack.h"
 #include "base/i18n.h"
 #include "base/units.h"
 #include "base/vec.h"
@@ -142,7 +143,7 @@ static void print_evidence(struct page *page, const struct finding *finding)
 		buf_printf(&text, "%s%s %s", i ? "; " : "", evidence->metric, value ? value : "-");
 		if (evidence->where && *evidence->where) {
 			buf_text(&text, " (");
-			if (strstr(evidence->where, " < "))
+			if (stack_step(evidence->where))
 				short_stack(evidence->where, &text);
 			else
 				buf_text(&text, evidence->where);

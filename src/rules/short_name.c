@@ -3,22 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* One past what closes the bracket at `at`; the end if nothing does. Angle
- * brackets of "->", "operator<" and comparisons inside parentheses don't
- * occur in what compilers print for kernels, so depth alone is enough. */
-static const char *past_bracket(const char *at)
-{
-	int depth = 0;
-
-	/* No strchr: a report of a training goes through megabytes of names. */
-	for (; *at; at++) {
-		if (*at == '<' || *at == '(' || *at == '{' || *at == '[')
-			depth++;
-		else if ((*at == '>' || *at == ')' || *at == '}' || *at == ']') && --depth == 0)
-			return at + 1;
-	}
-	return at;
-}
+#include "base/call_stack.h"
 
 /* Only a signature has parameters or template arguments; a sentence or a path
  * with a blank and no bracket is somebody's own name. */
@@ -28,12 +13,14 @@ static bool is_signature(const char *name)
 
 	if (!bracket)
 		return false;
+	if (bracket - name >= 8 && name_operator(name, bracket - 8)) /* "operator<(A, B)" */
+		return true;
 	if (!strncmp(bracket, "(anonymous namespace)::", 23))
 		return true;
 	if (bracket == name || (*bracket == '(' && bracket[-1] == ' ')) /* "main (pipeline)" */
 		return false;
 	/* "torch/nn/modules.py(12): forward", "enumerate(DataLoader)#_next" */
-	bracket = past_bracket(bracket);
+	bracket = name_past_bracket(name, bracket);
 	return !*bracket || *bracket == '(' || !strncmp(bracket, "::", 2) ||
 	       !strncmp(bracket, " [clone", 7);
 }
@@ -41,7 +28,8 @@ static bool is_signature(const char *name)
 void short_name(const char *name, struct buf *out)
 {
 	static const char anonymous[] = "(anonymous namespace)::";
-	size_t start = out->len;
+	const char *whole = name;
+	size_t start = out->len, sign;
 
 	if (!is_signature(name)) {
 		buf_text(out, name);
@@ -50,16 +38,16 @@ void short_name(const char *name, struct buf *out)
 	while (*name) {
 		if (*name == '(' && !strncmp(name, anonymous, sizeof(anonymous) - 1)) {
 			name += sizeof(anonymous) - 1;
-		} else if (*name == 'o' && !strncmp(name, "operator", 8) &&
-			   strchr("<>(", name[8]) && name[8]) {
-			buf_add(out, name, name[8] == '(' ? 10 : 9);
-			name += name[8] == '(' && name[9] == ')' ? 10 : 9;
+		} else if ((sign = name_operator(whole, name)) != 0) {
+			buf_add(out, name, sign);
+			name += sign;
+			name += *name == ' ' && name[1] == '<'; /* "operator< <int>" */
 		} else if (*name == '<') {
-			name = past_bracket(name);
+			name = name_past_bracket(whole, name);
 		} else if (*name == '(') {
 			break; /* the parameters: the rest is no name */
 		} else if (*name == '{' || *name == '[') {
-			const char *end = past_bracket(name);
+			const char *end = name_past_bracket(whole, name);
 
 			buf_add(out, name, (size_t)(end - name));
 			name = end;
@@ -126,12 +114,12 @@ void short_stack(const char *stack, struct buf *out)
 	const char *library = stack + len;
 	struct buf frame = { 0 }, libraries = { 0 };
 
-	if (!strstr(stack, STACK_STEP)) {
+	if (!stack_step(stack)) {
 		short_name(stack, out);
 		return;
 	}
 	for (const char *at = stack; at < library; at += frame_len + sizeof(STACK_STEP) - 1) {
-		const char *step = strstr(at, STACK_STEP);
+		const char *step = stack_step(at);
 
 		frame_len = (size_t)((step && step < library ? step : library) - at);
 		buf_clear(&frame);
@@ -165,7 +153,7 @@ void short_stack_of_call(const char *stack, const char *call, struct buf *out)
 	size_t len = strlen(call);
 
 	for (const char *at = stack; at; at = next ? next + sizeof(STACK_STEP) - 1 : NULL) {
-		next = strstr(at, STACK_STEP);
+		next = stack_step(at);
 		if (len && !strncmp(at, call, len))
 			found = at;
 		if (is_cuda(at))

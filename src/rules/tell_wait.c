@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/call_stack.h"
 #include "base/i18n.h"
 #include "base/units.h"
 #include "rules/short_name.h"
@@ -59,7 +60,7 @@ void tell_wait_stack(const struct wait_fact *wait, struct findings *findings,
 		     struct finding *finding)
 {
 	struct buf stack = { 0 };
-	size_t len;
+	size_t len, whole = 0;
 
 	if (!wait->stack)
 		return;
@@ -69,12 +70,13 @@ void tell_wait_stack(const struct wait_fact *wait, struct findings *findings,
 		short_stack_of_call(wait->stack, wait->call, &stack);
 	len = stack.len;
 	/* Whole functions. */
-	for (size_t i = STACK_BYTES; len > STACK_BYTES && i > 0; i--) {
-		if (!strncmp(stack.at + i, " < ", 3)) {
-			len = i;
+	for (const char *at = stack.at; len > STACK_BYTES && (at = stack_step(at)); at += 3) {
+		if (at - stack.at > STACK_BYTES)
 			break;
-		}
+		whole = (size_t)(at - stack.at);
 	}
+	if (len > STACK_BYTES && whole)
+		len = whole;
 	if (stack.len)
 		finding->claim = finding_text(
 			findings,

@@ -166,10 +166,8 @@ static void prune(struct recorder *recorder)
 		if (file->is_part || !expired(recorder, file, bytes) ||
 		    !store_is_recording(file->path))
 			continue;
-		if (unlink(file->path) == 0) {
+		if (unlink(file->path) == 0)
 			bytes -= file->bytes;
-			recorder->state.removed++;
-		}
 	}
 	recorder_files_done(&files);
 }

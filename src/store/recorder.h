@@ -66,7 +66,6 @@ struct recorder_state {
 	int64_t files;     /* begun */
 	int64_t snapshots; /* kept */
 	int64_t lost;      /* not kept */
-	int64_t removed;   /* files, by age or size */
 	bool refused;      /* at present */
 };
 struct recorder_state recorder_state(const struct recorder *recorder);

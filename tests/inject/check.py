@@ -328,17 +328,18 @@ def fault():
 
 def events():
     """Which stream a stream waits for: only where it was asked for, and events are then called back for."""
-    for trace, there in (("cuda,sync,events", True), ("cuda,sync", False), ("cuda,events", True)):
+    for trace, there in (("cuda,sync,events", True), ("cuda,sync", False), ("cuda,events", True),
+                         ("cuda,memory,events", True)):
         at = Place()
         try:
             at.sonde(host("events"), "--trace", trace)
             waits = at.rows("select stream, detail, correlation from sync where name='Stream Wait Event'")
-            expect(len(waits) == 11, "waits: %s" % waits)
+            expect(len(waits) == 12, "waits: %s" % waits)
             streams = {row["name"]: [r["stream"] for r in at.rows(
                 "select distinct stream from kernel where name='%s' order by stream" % row["name"])]
                 for row in at.rows("select distinct name from kernel")}
             details = [row.get("detail") for row in waits]
-            expect(details.count(None) == (1 if there else len(waits)), details)
+            expect(details.count(None) == (2 if there else len(waits)), details)
             if there:
                 records = [r["correlation"] for r in at.rows(
                     "select correlation from driver where name='cuEventRecord' order by start_ns")]
@@ -346,6 +347,8 @@ def events():
                     "wait_on_stream=%d;wait_on_cuda_event_record_corr_id=%d" % (
                         streams["produce"][1] if i < 7 else streams["produce"][0], records[i]) for i in range(10)],
                        details)
+            gone = at.number("select count(*) from mark where name='event destroyed'")
+            expect(gone == ("memory" in trace), "%d events destroyed" % gone)
             report = json.loads(at.run([SONDE, "report", "--json", "p.sonde"]).stdout)
             told = [(w["stream"], w["on_stream"], w["count"]) for w in report.get("stream_waits", [])]
             expect(sorted(told) == (sorted([(streams["consume"][0], streams["produce"][1], 7),

@@ -183,6 +183,18 @@ def never(steps, says, *options):
     return check
 
 
+def nvtx_operator():
+    """PyTorch's operators have numbers behind their names, which are no part of the name."""
+    at = Place()
+    try:
+        done = at.sonde(host("nvtx_ops"), "--torch-ops", "-c", "nvtx:aten::mul")
+        expect("never began" not in done.stderr.decode(), "said: %r" % done.stderr)
+        count = at.number("select count(*) from range where name='aten::mul'")
+        expect(count == 10000, "%d ranges" % count)
+    finally:
+        at.close()
+
+
 def threads_between():
     """The host waits for a second between two ranges; that is nobody's idle time."""
     at = Place()
@@ -276,6 +288,7 @@ CASES = {
     "nvtx_in_delay": never("AoBc", "the range of --capture-range came only where --delay and --duration leave no time for "
                            "it: recording never began", "-c", "nvtx:outer", "--delay", "600"),
     "profiler_never": never("AoBc", "cudaProfilerStart was not called: recording never began", "-c", "cudaProfilerApi"),
+    "nvtx_operator": nvtx_operator,
     "nvtx_forked": nvtx_forked,
     "threads_between": threads_between,
     "interrupt": interrupt,

@@ -73,7 +73,7 @@ int host_fault(void)
 	return 3;
 }
 
-/* A stream waits for another one, for the default stream, and for an event that was never
+/* A stream waits for another one, for the default stream, and for events that were never
  * recorded. */
 int host_events(void)
 {
@@ -93,6 +93,10 @@ int host_events(void)
 		(void)cuStreamWaitEvent(waiting, events[0], 0);
 		(void)cuLaunchKernel("consume", 1, 1, 1, 32, 1, 1, 0, waiting, NULL, NULL);
 	}
+	/* Another event, where the first one was. */
+	(void)cuEventDestroy_v2(events[0]);
+	(void)cuEventCreate(&events[0], 0);
+	(void)cuStreamWaitEvent(waiting, events[0], 0);
 	(void)cuStreamSynchronize(waiting);
 	say("launches 20\n");
 	return 0;

@@ -229,7 +229,6 @@ Test(recorder, age_removes_what_it_wrote_and_nothing_else, .init = make_dir, .fi
 	cr_assert_not(is_there("a-20261130T120000Z.sonde"));
 	cr_assert(is_there("a-20261130T130000Z.sonde"));
 	cr_assert(is_there("a-20261130T180000Z.sonde"));
-	cr_assert_eq(recorder_state(recorder).removed, 6);
 }
 
 Test(recorder, size_removes_the_oldest_first, .init = make_dir, .fini = remove_dir)
@@ -245,7 +244,6 @@ Test(recorder, size_removes_the_oldest_first, .init = make_dir, .fini = remove_d
 		bytes += files.at.at[i].bytes;
 	cr_assert_leq(bytes, 500 * 1024);
 	cr_assert_geq(files.at.count, 2);
-	cr_assert_gt(recorder_state(recorder).removed, 0);
 	cr_assert(files.at.at[files.at.count - 1].is_part);
 	cr_assert_not(is_there("a-20261130T075950Z.sonde"));
 	recorder_files_done(&files);

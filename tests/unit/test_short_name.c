@@ -22,6 +22,30 @@ Test(short_name, is_the_function_of_a_signature)
 	expect(short_name, "loader: next batch", "loader: next batch");
 }
 
+Test(short_name, of_an_operator_has_its_sign)
+{
+	expect(short_name, "bool a::operator< <int>(a::B<int> const&, int)", "a::operator<");
+	expect(short_name, "bool operator<(A, B)", "operator<");
+	expect(short_name, "std::ostream& std::operator<< <char>(std::ostream&, char)",
+	       "std::operator<<");
+	expect(short_name, "bool a::operator<=<int>(int)", "a::operator<=");
+	expect(short_name, "a::B<int>::operator->() const", "a::B::operator->");
+	expect(short_name, "int a::B<(3 < 4)>::operator()<float>(float)", "a::B::operator()");
+	expect(short_name, "void sort<&(a::operator<(A, B)), 4>(A*)", "sort");
+	expect(short_name, "void copy<((n)<(4)), (m > 5), (p->q), A<B<int> > const>(A*)", "copy");
+	expect(short_name, "my_operator<int>(int)", "my_operator");
+}
+
+Test(short_name, of_a_stack_has_whole_functions)
+{
+	expect(short_stack, "bool operator< <A>(A, A) < sort<(3 < 4)>(A*) < main (x)",
+	       "operator< < sort < main (x)");
+	expect(short_stack, "operator< < sort < main (x)", "operator< < sort < main (x)");
+	expect(short_stack, "copy<(3 < 4)>(int)", "copy");
+	expect(short_stack, "<listcomp> data.py:3 < <module> train.py:9",
+	       "<listcomp> data.py:3 < <module> train.py:9");
+}
+
 Test(short_name, of_a_stack_is_who_called_and_where)
 {
 	expect(short_stack, "cudaMalloc < make_buffers(int, char**) < main (pipeline)",
