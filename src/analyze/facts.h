@@ -449,6 +449,7 @@ struct copy_fact {
 struct call_fact {
 	uint32_t name;
 	int64_t count, sum_ns, max_ns;
+	int64_t context_ns; /* of that, in calls in which a context was made */
 	bool synchronising;
 };
 

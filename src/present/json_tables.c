@@ -211,6 +211,7 @@ static void put_calls(const struct facts *facts, struct json *json)
 		json_i64(json, "count", call->count);
 		put_i64(json, "sum_ns", call->sum_ns);
 		put_i64(json, "max_ns", call->max_ns);
+		put_i64_unless(json, "context_ns", call->context_ns, 0);
 		json_bool(json, "synchronising", call->synchronising);
 		json_end(json);
 	}

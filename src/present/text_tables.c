@@ -163,6 +163,24 @@ static const struct column CALL_COLUMNS[] = {
 	{ N_("waits for the GPU"), false, false, 2 },
 };
 
+/* What making a context took is no time of what the call was called for. */
+static void print_contexts(struct page *page, const struct facts *facts)
+{
+	struct unit_text ns;
+
+	for (size_t i = 0; more(page, i, facts->calls.count); i++) {
+		const struct call_fact *call = &facts->calls.at[i];
+
+		if (call->context_ns > 0)
+			page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+				  page_printf(
+					  page,
+					  _("%s of %s went into calls that made a context first."),
+					  units_ns(&ns, call->context_ns),
+					  text_string(page, facts, call->name)));
+	}
+}
+
 static void print_calls(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = CALL_COLUMNS, .column_count = 5 };
@@ -177,6 +195,7 @@ static void print_calls(struct page *page, const struct facts *facts)
 		table_cell(&table, call->synchronising ? _("yes") : NULL);
 	}
 	print_titled(page, _("Calls into the driver"), &table);
+	print_contexts(page, facts);
 }
 
 static const char *phase_title(enum phase phase)

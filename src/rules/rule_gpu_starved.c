@@ -387,6 +387,7 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 				 (double)starved.judged.span_ns, "ns", "");
 		tell_setup(findings, device, finding);
 		tell_host_doubt(facts, findings, finding);
+		tell_callbacks_doubt(facts, findings, finding, starved.ns);
 	}
 }
 

@@ -149,6 +149,7 @@ static void tell(const struct facts *facts, const struct rule *rule,
 	advice(facts, device, finding);
 	tell_setup(findings, device, finding);
 	tell_host_doubt(facts, findings, finding);
+	tell_sampling_doubt(facts, findings, finding, high_ns, device->launch_count);
 	/* Recording a stack at each call is just what makes launches slow. While
 	 * the host is late for other reasons as well, mend those first. */
 	if (!facts->host_time_inflated || judged.idle[IDLE_HOST_LATE].ns < idle_ns)

@@ -153,6 +153,15 @@ static void of_timeline(const struct facts *facts, const struct rule *rule,
 	advice(facts, device, finding);
 }
 
+/* A kernel that never ends keeps utilisation high by itself: rule_open_wait tells of it. */
+static bool hangs(const struct facts *facts, uint32_t device)
+{
+	for (size_t i = 0; i < facts->waits.count; i++)
+		if (facts->waits.at[i].end == WAIT_OPEN && facts->waits.at[i].device == device)
+			return true;
+	return false;
+}
+
 static void apply(const struct facts *facts, const struct rule *rule, struct findings *findings)
 {
 	for (size_t i = 0; i < facts->devices.count; i++) {
@@ -161,7 +170,8 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		bool sampled = !isnan(system->high_util_sm_active_pct);
 
 		of_timeline(facts, rule, device, findings);
-		if (!device->has_system || system->high_util_samples < HIGH_UTIL_SAMPLES)
+		if (!device->has_system || system->high_util_samples < HIGH_UTIL_SAMPLES ||
+		    hangs(facts, device->device))
 			continue;
 		if (system->high_util_sm_active_pct < SM_ACTIVE_PCT ||
 		    (!sampled && system->high_util_power_share < POWER_SHARE))

@@ -77,6 +77,53 @@ void tell_host_doubt(const struct facts *facts, struct findings *findings, struc
 	finding_next(finding, _("record again with with_stack=False to see the host's true times"));
 }
 
+/* From a tenth on it is more than a matter of a digit. */
+static const int64_t RECORDER_PARTS = 10;
+/* What PC sampling adds to a launch at the least, on an H200: doc/measured.md. */
+static const int64_t SAMPLED_LAUNCH_NS = 1000;
+
+static bool is_good_part(int64_t ns, int64_t idle_ns)
+{
+	return ns > 0 && ns >= idle_ns / RECORDER_PARTS;
+}
+
+void tell_callbacks_doubt(const struct facts *facts, struct findings *findings,
+			  struct finding *finding, int64_t idle_ns)
+{
+	struct unit_text text;
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < facts->callbacks.count; i++)
+		ns = capped_add(ns, facts->callbacks.at[i].sum_ns);
+	if (!is_good_part(ns, idle_ns))
+		return;
+	finding->claim = finding_text(findings,
+				      _("%s sonde's own callbacks in the program took %s of the "
+					"host's time: in part this may be their doing."),
+				      finding->claim, units_ns(&text, ns));
+	finding_lose_grade(finding);
+	if (facts->pc_samplings.count)
+		finding_next(finding, _("record again without --pc-sampling"));
+}
+
+void tell_sampling_doubt(const struct facts *facts, struct findings *findings,
+			 struct finding *finding, int64_t idle_ns, int64_t launches)
+{
+	bool was_on = false;
+
+	for (size_t i = 0; i < facts->pc_samplings.count; i++)
+		was_on = was_on || facts->pc_samplings.at[i].covered_ns > 0;
+	if (!was_on ||
+	    !is_good_part(whole_of((double)launches * (double)SAMPLED_LAUNCH_NS), idle_ns))
+		return;
+	finding->claim = finding_text(findings,
+				      _("%s PC sampling was on, which makes each launch 1 to 9 us "
+					"slower: in part this is its doing."),
+				      finding->claim);
+	finding_lose_grade(finding);
+	finding_next(finding, _("record again without --pc-sampling"));
+}
+
 void tell_setup(struct findings *findings, const struct device_fact *device,
 		struct finding *finding)
 {

@@ -19,6 +19,14 @@ const char *tell_name(const struct facts *facts, uint32_t name);
  * rests on host time says so and loses a grade. Call it when the claim is set. */
 void tell_host_doubt(const struct facts *facts, struct findings *findings, struct finding *finding);
 
+/* Where sonde itself may have made a good part of the `idle_ns` that a finding rests on, it
+ * says so and loses a grade: by its callbacks, where memory, streams and contexts are made; by
+ * what PC sampling adds to each launch. Call it when the claim is set. */
+void tell_callbacks_doubt(const struct facts *facts, struct findings *findings,
+			  struct finding *finding, int64_t idle_ns);
+void tell_sampling_doubt(const struct facts *facts, struct findings *findings,
+			 struct finding *finding, int64_t idle_ns, int64_t launches);
+
 /* Where set-up is left out of what was judged, the claim says so. */
 void tell_setup(struct findings *findings, const struct device_fact *device,
 		struct finding *finding);

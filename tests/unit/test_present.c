@@ -632,6 +632,21 @@ Test(present, graphs_that_are_recorded_as_one_are_no_zero_kernels)
 	cr_assert_not_null(strstr(text.at, "   20,000 graphs"));
 }
 
+Test(present, what_a_context_took_is_not_laid_on_the_call_that_made_it)
+{
+	struct made *made = whole();
+	struct buf text;
+
+	*VEC_ADD(&made->facts.calls) = (struct call_fact){ .name = made_string(made, "cudaFree"),
+							   .count = 3,
+							   .sum_ns = 108000000,
+							   .max_ns = 107000000,
+							   .context_ns = 107000000 };
+	text = text_of(made, PLAIN);
+	cr_assert_not_null(
+		strstr(text.at, "107 ms of cudaFree went into calls that made a context first."));
+}
+
 Test(present, a_table_of_phases_needs_one)
 {
 	struct made *made = whole();

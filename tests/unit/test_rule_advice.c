@@ -194,6 +194,60 @@ Test(advice, on_low_utilisation_asks_for_what_is_not_recorded_yet)
 	bench_done(&bench);
 }
 
+Test(advice, on_a_card_that_hangs_is_not_to_give_it_more_to_do)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = bench_init(&bench);
+
+	fact->has_system = true;
+	fact->system.high_util_samples = 10;
+	fact->system.high_util_sm_active_pct = 1;
+	*VEC_ADD(&bench.facts.waits) = (struct wait_fact){ .end = WAIT_OPEN, .device = 0 };
+	cr_assert_eq(found_by(&bench, &rule_low_utilisation_trap), 0);
+	bench.facts.waits.at[0].end = WAIT_FAILED;
+	cr_assert_eq(found_by(&bench, &rule_low_utilisation_trap), 1);
+	VEC_DONE(&bench.facts.waits);
+	bench_done(&bench);
+}
+
+Test(advice, what_recording_did_itself_is_not_laid_on_the_program)
+{
+	struct rule_bench bench = { 0 };
+
+	(void)timeline(&bench, IDLE_HOST_LATE);
+	*VEC_ADD(&bench.facts.callbacks) = (struct callback_fact){ .count = 10, .sum_ns = 89 * MS };
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert_not(says(first(&bench), "callbacks"));
+	bench.facts.callbacks.at[0].sum_ns = 90 * MS;
+	cr_assert_eq(found_by(&bench, &rule_gpu_starved), 1);
+	cr_assert(says(first(&bench), "callbacks in the program took 90.0 ms"));
+	cr_assert_not(says(first(&bench), "--pc-sampling"));
+	VEC_DONE(&bench.facts.callbacks);
+	bench_done(&bench);
+}
+
+Test(advice, slow_launches_under_pc_sampling_are_in_part_its_doing)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_LAUNCH_RATE);
+
+	*VEC_ADD(&bench.facts.pc_samplings) = (struct pc_sampling_fact){ .covered_ns = 1000 * MS };
+	fact->launch_count = fact->kernel_count = 89999;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
+	fact->launch_count = fact->kernel_count = 90000;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->grade, GRADE_MEDIUM);
+	cr_assert(says(first(&bench), "PC sampling was on"));
+	cr_assert(says(first(&bench), "without --pc-sampling"));
+	/* It was asked for and did not work. */
+	bench.facts.pc_samplings.at[0].covered_ns = 0;
+	cr_assert_eq(found_by(&bench, &rule_launch_bound), 1);
+	cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
+	VEC_DONE(&bench.facts.pc_samplings);
+	bench_done(&bench);
+}
+
 Test(advice, on_what_is_left_behind_asks_the_profile_for_its_kind)
 {
 	struct rule_bench bench = { 0 };

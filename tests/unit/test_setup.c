@@ -199,3 +199,35 @@ Test(setup, the_steady_part_begins_where_plain_arithmetic_says)
 		trace_done(&trace);
 	}
 }
+
+static int64_t context_ns_of(const struct trace *trace, const char *name)
+{
+	for (size_t i = 0; i < trace->facts->calls.count; i++)
+		if (!strcmp(session_text(trace->store->session, trace->facts->calls.at[i].name),
+			    name))
+			return trace->facts->calls.at[i].context_ns;
+	return -1;
+}
+
+/* CUPTI's work for a context lies in the call that made it, of the runtime and the driver;
+ * that for the end of one is short. */
+Test(setup, a_call_that_made_a_context_is_told_by_cuptis_work_in_it)
+{
+	struct trace trace = trace_new();
+
+	trace_call(&trace, 1, "cudaGetDeviceCount", 0, 10);
+	trace_call(&trace, 1, "cudaFree", 100, 100100);
+	trace_call(&trace, 1, "cuDevicePrimaryCtxRetain", 200, 100000);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Resource", 99000, 99600);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Resource", 99600, 99990);
+	trace_call(&trace, 1, "cudaFree", 100200, 100300);
+	trace_launch(&trace, 1, 100400, 100410, 100420);
+	trace_call(&trace, 1, "cudaDeviceReset", 101000, 102000);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Resource", 101100, 101140);
+	trace_analyze(&trace);
+	cr_assert_eq(context_ns_of(&trace, "cudaFree"), 100000 * 1000);
+	cr_assert_eq(context_ns_of(&trace, "cuDevicePrimaryCtxRetain"), 0);
+	cr_assert_eq(context_ns_of(&trace, "cudaGetDeviceCount"), 0);
+	cr_assert_eq(context_ns_of(&trace, "cudaDeviceReset"), 0);
+	trace_done(&trace);
+}
