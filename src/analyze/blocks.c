@@ -199,11 +199,8 @@ static int load(struct blocks *blocks, struct store *store, struct err *err)
 	int got = store_query_open(store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		uint32_t source;
+		uint32_t source = session->lanes.at[batch.lane].source;
 
-		if (batch.lane >= session->lanes.count)
-			continue;
-		source = session->lanes.at[batch.lane].source;
 		if (!is_block_by_block(session, source))
 			continue;
 		if (batch.kind == STORE_alloc)

@@ -40,12 +40,10 @@ static int load(struct timeline *timeline, struct store *store, struct points *p
 	int got = store_query_open(store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane =
-			batch.lane < session->lanes.count ? &session->lanes.at[batch.lane] : NULL;
+		const struct lane *lane = &session->lanes.at[batch.lane];
 
-		if (!lane || lane->kind != LANE_BOARD || lane->source >= session->sources.count ||
-		    lane->device >= session->devices.count || !batch.samples ||
-		    !session->sources.at[lane->source].has_utc)
+		if (lane->kind != LANE_BOARD || lane->device >= session->devices.count ||
+		    !batch.samples || !session->sources.at[lane->source].has_utc)
 			continue;
 		for (size_t i = 0; i < batch.count; i++) {
 			struct point point;

@@ -210,9 +210,6 @@ static int load(struct store *store, struct loader *loader, struct err *err)
 	int got = store_query_open(store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane >= session->lanes.count ||
-		    session->lanes.at[batch.lane].source >= session->sources.count)
-			continue;
 		for (size_t i = 0; i < batch.count; i++) {
 			struct str detail = { 0 };
 			struct fault fault;

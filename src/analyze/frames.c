@@ -127,9 +127,6 @@ static int ranges_load(struct loading *loading, struct store *store, struct err 
 		enum look_kind look;
 		bool is_look = look_kind_of(batch.kind, &look);
 
-		if (batch.lane >= session->lanes.count ||
-		    session->lanes.at[batch.lane].source >= session->sources.count)
-			continue;
 		for (size_t i = 0; i < batch.count; i++) {
 			uint64_t id = name ? (uint64_t)name[i] : 0;
 			struct tl_range *range;
@@ -200,16 +197,13 @@ static int ops_load(struct loading *loading, struct store *store, struct err *er
 			   COL_BIT(COL_sequence) | COL_BIT(COL_parent),
 	};
 	OWN(store_query_closep) struct store_cursor *cursor = NULL;
-	const struct session *session = loading->timeline->session;
 	struct store_batch batch;
 	int got;
 
 	if (store_query_open(store, &query, &cursor, err) < 0)
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0)
-		if (batch.lane < session->lanes.count &&
-		    session->lanes.at[batch.lane].source < session->sources.count)
-			calls_frames(loading, &batch);
+		calls_frames(loading, &batch);
 	return got;
 }
 

@@ -157,9 +157,7 @@ int memory_facts(struct timeline *timeline, struct store *store, struct facts *f
 		memory_unknown(&histories[i].fact, i);
 	got = store_query_open(store, &query, &cursor, err);
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0)
-		if (batch.lane < session->lanes.count &&
-		    session->lanes.at[batch.lane].source < session->sources.count &&
-		    !is_block_by_block(session, session->lanes.at[batch.lane].source))
+		if (!is_block_by_block(session, session->lanes.at[batch.lane].source))
 			history_batch(timeline, &batch, histories);
 	for (uint32_t i = 0; i < session->devices.count; i++) {
 		struct history *history = &histories[i];

@@ -96,10 +96,8 @@ int analyze_page_faults(struct store *store, struct facts *facts, struct err *er
 	struct store_batch batch;
 	int ret = store_query_open(store, &query, &cursor, err);
 
-	while (ret >= 0 && (ret = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < session->lanes.count)
-			take(&kinds, &batch, session->lanes.at[batch.lane].device);
-	}
+	while (ret >= 0 && (ret = store_next(cursor, &batch, err)) > 0)
+		take(&kinds, &batch, session->lanes.at[batch.lane].device);
 	device_sums(&kinds, facts);
 	for (size_t i = 0; i < kinds.at.count; i++) {
 		struct kind *kind = &kinds.at.at[i];

@@ -52,9 +52,7 @@ int analyze_queued(struct store *store, struct facts *facts, struct err *err)
 	devices = mem_zero((facts->devices.count + 1) * sizeof(*devices));
 	ret = store_query_open(store, &query, &cursor, err);
 	while (ret >= 0 && (ret = store_next(cursor, &batch, err)) > 0) {
-		uint32_t device = batch.lane < session->lanes.count
-					  ? session->lanes.at[batch.lane].device
-					  : SESSION_NONE;
+		uint32_t device = session->lanes.at[batch.lane].device;
 
 		if (device < facts->devices.count)
 			take(&devices[device], &facts->devices.at[device], &batch);

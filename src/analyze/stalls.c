@@ -67,8 +67,6 @@ static int read_stalls(struct store *store, struct tallies *tallies, struct err 
 	int ret = store_query_open(store, &query, &cursor, err);
 
 	while (ret >= 0 && (ret = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane >= session->lanes.count)
-			continue;
 		for (size_t i = 0; i < batch.count; i++)
 			if (batch.col[COL_samples][i] > 0)
 				tally_add(tallies, session->lanes.at[batch.lane].device,

@@ -100,10 +100,8 @@ static int load(struct stream_waits *waits, struct store *store, uint32_t kinds,
 	struct store_batch batch;
 	int got = store_query_open(store, &query, &cursor, err);
 
-	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < waits->facts->session->lanes.count)
-			take(waits, &batch);
-	}
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0)
+		take(waits, &batch);
 	return got;
 }
 

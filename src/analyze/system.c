@@ -61,13 +61,10 @@ static int load(struct store *store, const struct session *session, struct syste
 	if (store_query_open(store, &query, &cursor, err) < 0)
 		return err_context(err, "samples");
 	while ((got = store_next(cursor, &batch, err)) > 0) {
+		const struct lane *lane = &session->lanes.at[batch.lane];
 		struct series *series;
-		const struct lane *lane;
 
-		if (batch.lane >= session->lanes.count || !batch.samples)
-			continue;
-		lane = &session->lanes.at[batch.lane];
-		if (lane->device >= session->devices.count ||
+		if (!batch.samples || lane->device >= session->devices.count ||
 		    (lane->kind != LANE_BOARD && lane->kind != LANE_PROCESS))
 			continue;
 		series = series_of(system, session, batch.lane);

@@ -172,17 +172,6 @@ static uint32_t narrow(struct tl_wide *wide, uint64_t correlation)
 	return (uint32_t)(TL_WIDE + wide->values.count - 1);
 }
 
-/* The lane of a batch, NULL if the file is wrong about it. */
-static const struct lane *lane_of(const struct timeline *timeline, uint32_t lane)
-{
-	const struct session *session = timeline->session;
-
-	if (lane >= session->lanes.count ||
-	    session->lanes.at[lane].source >= session->sources.count)
-		return NULL;
-	return &session->lanes.at[lane];
-}
-
 /* Is none of a batch's times so large that sums could overflow or be cut? */
 static bool times_tame(const struct store_batch *batch, int64_t shift)
 {
@@ -374,9 +363,9 @@ int timeline_load_ops(struct timeline *timeline, struct store *store, struct err
 	    ops_room(ops, expected(store, query.kinds), err) < 0)
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane = lane_of(timeline, batch.lane);
+		const struct lane *lane = &timeline->session->lanes.at[batch.lane];
 
-		if (!lane || lane->device >= timeline->session->devices.count)
+		if (lane->device >= timeline->session->devices.count)
 			continue;
 		if (ops_room(ops, batch.count, err) < 0)
 			return err->code;
@@ -469,11 +458,9 @@ int timeline_load_calls(struct timeline *timeline, struct store *store, struct e
 	    calls_room(calls, expected(store, query.kinds), err) < 0)
 		return err->code;
 	while ((got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane = lane_of(timeline, batch.lane);
+		const struct lane *lane = &timeline->session->lanes.at[batch.lane];
 		struct tl_segment *segment;
 
-		if (!lane)
-			continue;
 		if (calls_room(calls, batch.count, err) < 0)
 			return err->code;
 		segment = calls->segments.count ? &calls->segments.at[calls->segments.count - 1]

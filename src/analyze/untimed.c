@@ -91,7 +91,7 @@ static int load_marks(const struct timeline *timeline, struct store *store, stru
 	int got = store_query_open(store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < timeline->session->lanes.count && batch.col[COL_name])
+		if (batch.col[COL_name])
 			take_marks(timeline, &batch, ops);
 	}
 	return got;
@@ -111,10 +111,8 @@ static int load_calls(const struct timeline *timeline, struct store *store, stru
 
 	for (size_t i = 0; i < ops->at.count; i++)
 		map_put(&asked, key_of(ops->at.at[i].source, ops->at.at[i].correlation), i);
-	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < timeline->session->lanes.count)
-			take_calls(timeline, &batch, &asked, ops);
-	}
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0)
+		take_calls(timeline, &batch, &asked, ops);
 	map_done(&asked);
 	return got;
 }

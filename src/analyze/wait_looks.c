@@ -87,7 +87,7 @@ int wait_look_at_returns(struct waits *waits, struct err *err)
 	int got = store_query_open(waits->store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < waits->facts->session->lanes.count && batch.col[COL_name])
+		if (batch.col[COL_name])
 			take_returns(waits, &batch);
 	}
 	return got;
@@ -148,10 +148,9 @@ int wait_look_at_samples(struct waits *waits, struct err *err)
 	int got = store_query_open(waits->store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		const struct lane *lane =
-			batch.lane < session->lanes.count ? &session->lanes.at[batch.lane] : NULL;
+		const struct lane *lane = &session->lanes.at[batch.lane];
 
-		if (!lane || lane->kind != LANE_BOARD || !batch.samples)
+		if (lane->kind != LANE_BOARD || !batch.samples)
 			continue;
 		for (size_t i = 0; i < batch.count; i++) {
 			int64_t at, ignored;
@@ -246,8 +245,7 @@ int wait_look_at_stalls(struct waits *waits, struct err *err)
 	int got = store_query_open(waits->store, &query, &cursor, err);
 
 	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < waits->facts->session->lanes.count && batch.col[COL_function] &&
-		    batch.col[COL_samples])
+		if (batch.col[COL_function] && batch.col[COL_samples])
 			take_stalls(waits, &batch, sampled);
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -129,10 +129,8 @@ static int load(struct waits *waits, struct err *err)
 	struct store_batch batch;
 	int got = store_query_open(waits->store, &query, &cursor, err);
 
-	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		if (batch.lane < waits->facts->session->lanes.count)
-			take_marks(waits, &batch);
-	}
+	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0)
+		take_marks(waits, &batch);
 	return got;
 }
 

@@ -627,6 +627,43 @@ Test(store, sql_gives_all_but_damaged_chunks_and_says_so, .fini = remove_temp)
 	cr_assert_str_eq(text, "2|");
 }
 
+/* The analyses look at the lane of each batch, and at its source. */
+Test(store, a_batch_is_of_a_lane_and_a_source_that_are_there, .fini = remove_temp)
+{
+	static const char *const forged[] = { "UPDATE chunk SET lane = 5 WHERE id = 1",
+					      "UPDATE chunk SET lane = 4294967296 WHERE id = 1",
+					      "UPDATE chunk SET lane = -1 WHERE id = 1",
+					      "UPDATE lane SET source = 77" };
+	const struct store_query query = { .kinds = ~0U, .columns = ~UINT64_C(0) };
+
+	for (size_t i = 0; i < sizeof(forged) / sizeof(*forged); i++) {
+		OWN(store_query_closep) struct store_cursor *cursor = NULL;
+		OWN(store_closep) struct store *in = NULL, *out = NULL;
+		struct store_batch batch;
+		int batches = 0;
+
+		cr_assert_eq(store_create(i ? path : temp_path(), &in, NULL), 0);
+		fill_session(store_session(in));
+		for (uint32_t lane = 0; lane < 2; lane++) {
+			struct op op = { .lane = lane, .start_ns = 7, .end_ns = 10 };
+
+			cr_assert_eq(sink_op(store_sink(in), &op, NULL), 0);
+		}
+		cr_assert_eq(store_finish(in, NULL), 0);
+		forge(forged[i]);
+		cr_assert_eq(store_open(path, &out, NULL), 0);
+		cr_assert_eq(store_query_open(out, &query, &cursor, NULL), 0);
+		for (; store_next(cursor, &batch, NULL) > 0; batches++) {
+			const struct session *session = store_session(out);
+
+			cr_assert_lt(batch.lane, session->lanes.count);
+			cr_assert_lt(session->lanes.at[batch.lane].source, session->sources.count);
+		}
+		cr_assert_eq(batches, i < 3 ? 1 : 2, "%s", forged[i]);
+		cr_assert_eq(store_damage(out), i < 3, "%s", forged[i]);
+	}
+}
+
 Test(store, tables_that_are_none_are_refused, .fini = remove_temp)
 {
 	static const char *const forged[] = {
