@@ -231,6 +231,8 @@ static int place_order(const void *a_, const void *b_)
 
 	if (x->held_back != y->held_back)
 		return x->held_back ? 1 : -1;
+	if (x->rule->stands != y->rule->stands)
+		return x->rule->stands ? -1 : 1;
 	/* A by-the-way comes after whatever asks for action. */
 	if ((x->severity == SEVERITY_INFO) != (y->severity == SEVERITY_INFO))
 		return x->severity == SEVERITY_INFO ? 1 : -1;

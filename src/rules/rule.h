@@ -74,6 +74,7 @@ struct rule {
 	const char *title;
 	const char *why; /* one sentence of background */
 	enum layer layer;
+	bool stands; /* it speaks of a program that hangs or broke: told before all of time */
 	/* Add what applies. Must cope with every fact missing. */
 	void (*apply)(const struct facts *facts, const struct rule *rule,
 		      struct findings *findings);

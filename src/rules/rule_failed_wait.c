@@ -88,5 +88,6 @@ const struct rule rule_failed_wait = {
 	.why = N_("A kernel that fails says so to nobody: the next call that waits for it gets the "
 		  "error, and so does every call after."),
 	.layer = LAYER_SYSTEM,
+	.stands = true,
 	.apply = apply,
 };

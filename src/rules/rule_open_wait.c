@@ -186,5 +186,6 @@ const struct rule rule_open_wait = {
 	.why = N_("A kernel that never ends, or a collective that waits for a rank that is gone, "
 		  "shows as a host that waits for ever."),
 	.layer = LAYER_SYSTEM,
+	.stands = true,
 	.apply = apply,
 };

@@ -749,3 +749,17 @@ Test(failed_wait, what_the_call_did_wrong_is_no_kernels_fault)
 	cr_assert_says(first(&bench)->advice.at[0], "The call itself");
 	done(&bench);
 }
+
+/* However much time something else takes. */
+Test(open_wait, comes_before_what_is_slow)
+{
+	struct findings findings = { 0 };
+
+	finding_impact(finding_add(&findings, &rule_launch_bound, SEVERITY_BAD), 0, 900,
+		       STRETCH_SPAN, 1000);
+	finding_add(&findings, &rule_open_wait, SEVERITY_WARN);
+	findings_order(&findings);
+	cr_assert_eq(findings.at.at[0].rule, &rule_open_wait);
+	cr_assert_eq(findings.at.at[1].rule, &rule_launch_bound);
+	findings_done(&findings);
+}
