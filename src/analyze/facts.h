@@ -117,7 +117,8 @@ struct idle_fact {
 	X(LOAD, "load")       \
 	X(CONTEXT, "context") \
 	X(LAUNCH, "launch")   \
-	X(MEMORY, "memory")
+	X(MEMORY, "memory")   \
+	X(BUSY, "busy")
 
 enum setup_kind {
 #define X(id, name) SETUP_##id,

@@ -162,8 +162,9 @@ static uint32_t call_open_at(const struct tl_calls *calls, const struct tl_lane 
 
 /* Which calls made a context: CUPTI's own work for it lies in them. Its name on the list of
  * calls is that of what was asked for, which took a small part of the time. */
-static void context_calls(const struct timeline *timeline, struct facts *facts)
+static void context_calls(struct setup *setup, struct facts *facts)
 {
+	const struct timeline *timeline = setup->timeline;
 	const struct tl_calls *calls = &timeline->calls;
 	struct map by_name = { 0 };
 
@@ -186,6 +187,8 @@ static void context_calls(const struct timeline *timeline, struct facts *facts)
 			if (call == TL_NONE || call == last)
 				continue;
 			last = call;
+			add(setup, lane->source, SETUP_CONTEXT, call_start(calls, call),
+			    call_end(calls, call));
 			found = map_find(&by_name, call_name(calls, call));
 			if (found)
 				facts->calls.at[*found].context_ns = capped_add(
@@ -339,25 +342,67 @@ static void steady_times(const struct timeline *timeline, const struct tl_device
 	steady->idle_ns = steady->span_ns - steady->busy_ns;
 }
 
+/* Of [start, end) what no known interval covers; *at is the first of them that may. */
+static int64_t beside(const struct interval *known, size_t count, size_t *at, int64_t start,
+		      int64_t end)
+{
+	int64_t ns = end - start;
+
+	while (*at < count && known[*at].end <= start)
+		++*at;
+	for (size_t i = *at; i < count && known[i].start < end; i++)
+		ns -= (known[i].end < end ? known[i].end : end) -
+		      (known[i].start > start ? known[i].start : start);
+	return ns;
+}
+
+/* How long the device was at work before `to`, beside what is known to be set-up. */
+static int64_t busy_beside(const struct timeline *timeline, const struct tl_device *device,
+			   int64_t to, const struct interval *known, size_t count)
+{
+	int64_t start = INT64_MIN, end = INT64_MIN, ns = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device_op(device, i);
+		int64_t from = op_start(&timeline->ops, op), until = op_end(&timeline->ops, op);
+
+		if (from >= to)
+			break;
+		until = until < to ? until : to;
+		if (from > end) {
+			ns += end > start ? beside(known, count, &at, start, end) : 0;
+			start = from;
+		}
+		end = until > end ? until : end;
+	}
+	return ns + (end > start ? beside(known, count, &at, start, end) : 0);
+}
+
 /* What the time before was for: what loads while something compiles compiles, and
  * so on in the order of kinds. */
-static void setup_parts(const struct setup *setup, const bool *sources, struct device_fact *fact,
+static void setup_parts(const struct setup *setup, const bool *sources,
+			const struct tl_device *device, struct device_fact *fact,
 			struct interval *spare)
 {
 	struct setup_fact *out = &fact->setup;
 	int64_t known = 0;
+	size_t count = 0;
 
 	out->start_ns = fact->window_start_ns;
 	out->ns = fact->steady.start_ns - fact->window_start_ns;
-	for (int kind = SETUP_NONE + 1; kind < SETUP_COUNT; kind++) {
-		size_t count = intervals(setup, sources, kind, out->start_ns, fact->steady.start_ns,
-					 spare);
-		int64_t covered = interval_length(spare, count);
+	for (int kind = SETUP_NONE + 1; kind <= SETUP_MEMORY; kind++) {
+		int64_t covered;
 
+		count = intervals(setup, sources, kind, out->start_ns, fact->steady.start_ns,
+				  spare);
+		covered = interval_length(spare, count);
 		out->part_ns[kind] = covered - known;
 		known = covered;
 	}
-	out->other_ns = out->ns - known;
+	out->part_ns[SETUP_BUSY] =
+		busy_beside(setup->timeline, device, fact->steady.start_ns, spare, count);
+	out->other_ns = out->ns - known - out->part_ns[SETUP_BUSY];
 }
 
 static void device_setup(struct setup *setup, struct facts *facts, uint32_t index,
@@ -383,7 +428,7 @@ static void device_setup(struct setup *setup, struct facts *facts, uint32_t inde
 	    (double)steady.kernel_count >= KERNELS_LEAST * (double)fact->kernel_count) {
 		steady.has = true;
 		fact->steady = steady;
-		setup_parts(setup, sources, fact, spare);
+		setup_parts(setup, sources, device, fact, spare);
 	}
 	free(sources);
 }
@@ -402,7 +447,7 @@ void setup_facts(struct timeline *timeline, struct facts *facts)
 	any_calls = any_setup_call(timeline);
 	for (size_t i = 0; i < timeline->lanes.count; i++)
 		lane_events(&setup, &timeline->lanes.at[i], any_calls);
-	context_calls(timeline, facts);
+	context_calls(&setup, facts);
 	spare = mem_alloc((setup.events.count + 1) * sizeof(*spare));
 	for (uint32_t i = 0; i < facts->devices.count; i++)
 		if (facts->devices.at[i].has_timeline)

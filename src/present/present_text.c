@@ -269,7 +269,10 @@ static void text_verdict(struct page *page, const struct facts *facts,
 	else if (first)
 		text = page_printf(page, _("%s First: %s."), text, first->title);
 	else if (!facts->no_device_activity && !facts->damaged_chunks)
-		text = page_printf(page, _("%s Nothing stands out."), text);
+		text = page_printf(page,
+				   !page->layers ? _("%s Nothing stands out.")
+						 : _("%s In this layer nothing stands out."),
+				   text);
 	page_blank(page);
 	page_wrap(page, first ? first->severity == SEVERITY_BAD ? INK_BAD : INK_WAIT : INK_WORK,
 		  mark, 2, INK_BOLD, text);

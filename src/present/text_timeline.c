@@ -427,6 +427,7 @@ static const char *setup_label(enum setup_kind kind)
 		[SETUP_CONTEXT] = N_("making the context"),
 		[SETUP_LAUNCH] = N_("first launches"),
 		[SETUP_MEMORY] = N_("obtaining memory and streams"),
+		[SETUP_BUSY] = N_("copies and kernels"),
 	};
 
 	return _(label[kind]);

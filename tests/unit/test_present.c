@@ -632,6 +632,20 @@ Test(present, graphs_that_are_recorded_as_one_are_no_zero_kernels)
 	cr_assert_not_null(strstr(text.at, "   20,000 graphs"));
 }
 
+Test(present, what_stands_out_in_no_layer_is_not_said_of_one)
+{
+	struct made *made = made_new(READER_CUDA, "solver (pid 100)");
+	struct present_style one = { .columns = 100, .utf8 = true, .layers = 1 << LAYER_KERNEL };
+	struct buf text;
+
+	add_timeline(made);
+	text = text_of(made, one);
+	cr_assert_not_null(strstr(text.at, "In this layer nothing stands out."));
+	one.layers = 0;
+	text = text_of(made, one);
+	cr_assert_not_null(strstr(text.at, ". Nothing stands out."));
+}
+
 Test(present, what_a_context_took_is_not_laid_on_the_call_that_made_it)
 {
 	struct made *made = whole();

@@ -200,6 +200,31 @@ Test(setup, the_steady_part_begins_where_plain_arithmetic_says)
 	}
 }
 
+/* An upload while the host does nothing else, and one in part while it loads. */
+Test(setup, what_the_device_did_before_is_not_the_hosts_own_work)
+{
+	struct trace trace = trace_new();
+	const struct device_fact *device;
+
+	trace_call(&trace, 1, "cudaMalloc", 0, 8000);
+	trace_host(&trace, 1, CALL_OVERHEAD, "Resource", 7000, 7900);
+	trace_copy(&trace, 7, COPY_HTOD, HOST_MEMORY_PINNED, 1 << 20, 8200, 9200,
+		   trace_call(&trace, 1, "cudaMemcpyAsync", 8100, 8110));
+	trace_copy(&trace, 7, COPY_HTOD, HOST_MEMORY_PINNED, 1 << 20, 9400, 9900,
+		   trace_call(&trace, 1, "cudaMemcpyAsync", 9300, 9310));
+	trace_call(&trace, 1, "cuLibraryLoadData", 9800, 10800);
+	for (int i = 0; i < 100; i++)
+		trace_launch(&trace, 1, 11000 + 100 * i, 11010 + 100 * i, 11060 + 100 * i);
+	device = trace_analyze(&trace);
+	cr_assert(device->steady.has);
+	cr_assert_eq(device->setup.part_ns[SETUP_CONTEXT], 8000 * 1000);
+	cr_assert_eq(device->setup.part_ns[SETUP_MEMORY], 0);
+	cr_assert_eq(device->setup.part_ns[SETUP_LOAD], 1000 * 1000);
+	cr_assert_eq(device->setup.part_ns[SETUP_BUSY], (1000 + 400) * 1000);
+	cr_assert_eq(device->setup.other_ns, (11010 - 8000 - 1000 - 1400) * 1000);
+	trace_done(&trace);
+}
+
 static int64_t context_ns_of(const struct trace *trace, const char *name)
 {
 	for (size_t i = 0; i < trace->facts->calls.count; i++)
