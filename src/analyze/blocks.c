@@ -7,14 +7,11 @@
  * back: that is no leak. Blocks of one size that are obtained over and over
  * and never given back are. doc/analysis.md, "Memory".
  */
-#include "analyze/timeline.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "model/event.h"
+#include "analyze/held.h"
 
 /* Once is a start, twice a coincidence. */
 static const int64_t LEAK_COUNT = 3;
@@ -24,35 +21,29 @@ enum { PARTS = 3 };
 static const int64_t LEAK_SPREAD = 3; /* different steps, or parts */
 enum { LEAK_SIZES = 16 };             /* told of each device, by bytes */
 
-/* What is held: memory, or HELD_*. */
-enum { BLOCK = HELD_KINDS };
-
-struct held_event {
-	int64_t time;
-	uint64_t id;    /* address, or context << 32 | number */
-	int64_t bytes;  /* 0 and less: given back */
-	uint32_t place; /* device; devices.count + 1: host; of what has no size 0 */
-	uint32_t source;
-	uint32_t site;     /* of a block: string; else in blocks.sites */
-	uint8_t kind;      /* BLOCK or HELD_* */
-	bool context_gone; /* with all that was made in it */
-};
-
 /* What is held: by source and id. */
 struct holder {
 	int64_t time, bytes;
 	uint64_t id;
 	uint32_t place, source, site;
+	int64_t context; /* -1 unknown */
 	bool held;
-	bool listed; /* in the list of its context */
+	bool listed; /* in the list of this context */
 	uint8_t kind;
-	size_t next; /* in that list: place in holders + 1 */
+};
+
+/* Something that was obtained in a context. An address may be obtained in another one later,
+ * and stays in the list of the first. */
+struct member {
+	size_t holder; /* place */
+	size_t next;   /* of the same context: place in members + 1 */
 };
 
 /* A context that went. What was made in it went with it, unless the program ended
  * so: then it is what the program left to the end. */
 struct gone {
-	uint32_t source, context;
+	uint32_t source;
+	int64_t context;
 };
 
 /* Steps of one source: how many, and the place of its first among all. */
@@ -69,157 +60,17 @@ struct levels {
 struct blocks {
 	struct timeline *timeline;
 	struct facts *facts;
-	VEC(struct held_event) events;
+	struct held held;
 	VEC(struct holder) holders;
-	struct intern *sites;
-	VEC(struct gone) gone;      /* and nothing was made since */
-	struct map index;           /* hash of source and id -> place in holders */
-	struct map contexts;        /* source and context -> first of its list; 0 none */
+	VEC(struct gone) gone; /* and nothing was made since */
+	struct map index;      /* hash of source and id -> place in holders */
+	VEC(struct member) members;
+	struct map contexts;        /* source and context -> place in members + 1; 0 none */
 	struct memory_fact *memory; /* by place */
 	int64_t *level;             /* by place */
 	struct levels *levels;      /* by place */
 	struct own_steps *own;      /* by source */
-	uint32_t host;              /* the place that is the host */
 };
-
-/* A device of the source: of its lanes that with this context, or ordinal. */
-static uint32_t device_of(const struct session *session, uint32_t source, int64_t context,
-			  int64_t ordinal)
-{
-	for (size_t i = 0; i < session->lanes.count; i++) {
-		const struct lane *lane = &session->lanes.at[i];
-
-		if (lane->source != source || lane->kind != LANE_STREAM ||
-		    lane->device >= session->devices.count)
-			continue;
-		if (context >= 0 ? lane->context == context
-				 : session->devices.at[lane->device].ordinal == ordinal)
-			return lane->device;
-	}
-	return SESSION_NONE;
-}
-
-static void take_allocs(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
-{
-	const struct session *session = blocks->timeline->session;
-	uint32_t of_lane = session->lanes.at[batch->lane].device;
-	const int64_t *ordinal = batch->col[COL_device], *address = batch->col[COL_address];
-	const int64_t *site = batch->col[COL_name];
-	int64_t known = -2, ignored;
-	uint32_t device = SESSION_NONE;
-
-	for (size_t i = 0; ordinal && address && i < batch->count; i++) {
-		struct held_event *event;
-
-		if (ordinal[i] != known)
-			device = ordinal[i] < 0 ? blocks->host
-				 : of_lane < session->devices.count
-					 ? of_lane
-					 : device_of(session, source, -1, ordinal[i]);
-		known = ordinal[i];
-		if (device == SESSION_NONE)
-			continue;
-		event = VEC_ADD(&blocks->events);
-		*event = (struct held_event){ .id = (uint64_t)address[i],
-					      .bytes = batch->col[COL_bytes][i],
-					      .place = device,
-					      .source = source,
-					      .kind = BLOCK,
-					      .site = site ? (uint32_t)site[i] : 0 };
-		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event->time,
-			      &ignored);
-	}
-}
-
-/* "context=1;stream=13", and perhaps ";site=..." behind it: see event.h. */
-static bool read_object(struct blocks *blocks, const char *detail, struct held_event *event,
-			uint64_t *ret_context)
-{
-	static const char *const words[HELD_KINDS] = { "stream", "event", "graph", "graph_exec" };
-	struct str rest = str_of(detail);
-	struct str context = str_cut(&rest, ';'), number = str_cut(&rest, ';'), word;
-	uint64_t id;
-
-	(void)str_cut(&context, '=');
-	word = str_cut(&number, '=');
-	event->kind = 0;
-	while (event->kind < HELD_KINDS && !str_is(word, words[event->kind]))
-		event->kind++;
-	if (!str_to_u64(context, ret_context) || !str_to_u64(number, &id) ||
-	    *ret_context > UINT32_MAX || id > UINT32_MAX)
-		return false;
-	if (rest.at && rest.len > 5 && !memcmp(rest.at, "site=", 5))
-		event->site = intern_add(blocks->sites, rest.at + 5, rest.len - 5);
-	event->id = *ret_context << 32 | id;
-	return event->kind < HELD_KINDS || event->context_gone;
-}
-
-static void take_marks(struct blocks *blocks, const struct store_batch *batch, uint32_t source)
-{
-	const struct session *session = blocks->timeline->session;
-	const int64_t *kind = batch->col[COL_subkind];
-
-	for (size_t i = 0; kind && i < batch->count; i++) {
-		struct held_event event = { .source = source };
-		uint64_t context;
-		int64_t ignored;
-
-		event.context_gone = kind[i] == MARK_CONTEXT_GONE;
-		event.bytes = kind[i] == MARK_STREAM_MADE || kind[i] == MARK_OBJECT_MADE;
-		if ((!event.bytes && !event.context_gone && kind[i] != MARK_STREAM_GONE &&
-		     kind[i] != MARK_OBJECT_GONE) ||
-		    !read_object(
-			    blocks,
-			    intern_get(session->details, (uint32_t)batch->col[COL_detail][i], NULL),
-			    &event, &context))
-			continue;
-		event.place = device_of(session, source, (int64_t)context, 0);
-		/* A graph can be made before there is a context. */
-		if (event.place == SESSION_NONE)
-			event.place = device_of(session, source, -1, 0);
-		if (event.place == SESSION_NONE)
-			continue;
-		timeline_time(blocks->timeline, source, batch->col[COL_start][i], 0, &event.time,
-			      &ignored);
-		*VEC_ADD(&blocks->events) = event;
-	}
-}
-
-static int load(struct blocks *blocks, struct store *store, struct err *err)
-{
-	struct store_query query = {
-		.kinds = STORE_BIT(STORE_alloc) | STORE_BIT(STORE_mark),
-		.columns = COL_BIT(COL_start) | COL_BIT(COL_bytes) | COL_BIT(COL_address) |
-			   COL_BIT(COL_device) | COL_BIT(COL_subkind) | COL_BIT(COL_detail) |
-			   COL_BIT(COL_name),
-	};
-	const struct session *session = blocks->timeline->session;
-	OWN(store_query_closep) struct store_cursor *cursor = NULL;
-	struct store_batch batch;
-	int got = store_query_open(store, &query, &cursor, err);
-
-	while (got >= 0 && (got = store_next(cursor, &batch, err)) > 0) {
-		uint32_t source = session->lanes.at[batch.lane].source;
-
-		if (!is_block_by_block(session, source))
-			continue;
-		if (batch.kind == STORE_alloc)
-			take_allocs(blocks, &batch, source);
-		else
-			take_marks(blocks, &batch, source);
-	}
-	return got;
-}
-
-/* In order of time; at one time what is given back comes first. */
-static int by_time(const void *a, const void *b)
-{
-	const struct held_event *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->bytes > 0) - (y->bytes > 0);
-}
 
 static struct holder *holder_of(struct blocks *blocks, const struct held_event *event)
 {
@@ -235,6 +86,7 @@ static struct holder *holder_of(struct blocks *blocks, const struct held_event *
 	holder->id = event->id;
 	holder->source = event->source;
 	holder->kind = event->kind;
+	holder->context = -1;
 	return holder;
 }
 
@@ -245,6 +97,12 @@ static void count_object(struct blocks *blocks, const struct holder *holder, uin
 
 	object->live = object->live == FACT_UNKNOWN ? 0 : object->live;
 	object->live += held - holder->held;
+}
+
+static void put_level(struct blocks *blocks, uint32_t place, uint32_t source, int64_t time)
+{
+	*VEC_ADD(&blocks->levels[place].at) = (struct tl_level){ time, blocks->level[place] };
+	blocks->levels[place].source = source;
 }
 
 static void count_block(struct blocks *blocks, const struct holder *holder,
@@ -262,46 +120,62 @@ static void count_block(struct blocks *blocks, const struct holder *holder,
 		blocks->level[event->place] = capped_add(blocks->level[event->place], event->bytes);
 	if (memory->peak_bytes == FACT_UNKNOWN || blocks->level[event->place] > memory->peak_bytes)
 		memory->peak_bytes = blocks->level[event->place];
-	*VEC_ADD(&blocks->levels[event->place].at) =
-		(struct tl_level){ event->time, blocks->level[event->place] };
-	blocks->levels[event->place].source = event->source;
+	put_level(blocks, event->place, event->source, event->time);
 }
 
-static uint64_t context_key(uint32_t source, uint32_t context)
+static uint64_t context_key(uint32_t source, int64_t context)
 {
-	return (uint64_t)source << 32 | context;
+	return (uint64_t)source << 32 | (uint32_t)context;
 }
 
 /* Into the list of its context, which what is given back leaves with all of it. */
-static void list(struct blocks *blocks, struct holder *holder)
+static void list(struct blocks *blocks, struct holder *holder, int64_t context)
 {
-	uint64_t key = context_key(holder->source, (uint32_t)(holder->id >> 32));
+	uint64_t key = context_key(holder->source, context);
 	const uint64_t *first = map_find(&blocks->contexts, key);
+	struct member *member;
 
-	if (holder->listed)
+	if (holder->context != context)
+		holder->listed = false;
+	holder->context = context;
+	if (holder->listed || context < 0)
 		return;
 	holder->listed = true;
-	holder->next = first ? *first : 0;
-	map_put(&blocks->contexts, key, (uint64_t)(holder - blocks->holders.at) + 1);
+	member = VEC_ADD(&blocks->members);
+	member->holder = (size_t)(holder - blocks->holders.at);
+	member->next = first ? *first : 0;
+	map_put(&blocks->contexts, key, (uint64_t)(member - blocks->members.at) + 1);
+}
+
+static void lose(struct blocks *blocks, struct holder *holder, int64_t now)
+{
+	if (holder->held && holder->kind == HELD_BLOCK) {
+		blocks->level[holder->place] -= holder->bytes;
+		put_level(blocks, holder->place, holder->source, now);
+	} else if (holder->held) {
+		count_object(blocks, holder, holder->place, false);
+	}
+	holder->held = holder->listed = false;
 }
 
 /* The program goes on: what was made in them is gone, too. */
-static void clear_gone(struct blocks *blocks)
+static void clear_gone(struct blocks *blocks, int64_t now)
 {
 	for (size_t i = 0; i < blocks->gone.count; i++) {
 		const struct gone *gone = &blocks->gone.at[i];
 		uint64_t *first =
 			map_find(&blocks->contexts, context_key(gone->source, gone->context));
-		size_t at = first ? *first : 0;
 
+		for (size_t at = first ? *first : 0; at;) {
+			const struct member *member = &blocks->members.at[at - 1];
+			struct holder *holder = &blocks->holders.at[member->holder];
+
+			at = member->next;
+			if (holder->context == gone->context)
+				lose(blocks, holder, now);
+		}
 		if (first)
 			*first = 0;
-		for (struct holder *holder; at; at = holder->next) {
-			holder = &blocks->holders.at[at - 1];
-			if (holder->held)
-				count_object(blocks, holder, holder->place, false);
-			holder->held = holder->listed = false;
-		}
 	}
 	blocks->gone.count = 0;
 }
@@ -312,19 +186,18 @@ static void take_event(struct blocks *blocks, const struct held_event *event)
 	struct holder *holder;
 
 	if (event->context_gone) {
-		*VEC_ADD(&blocks->gone) =
-			(struct gone){ event->source, (uint32_t)(event->id >> 32) };
+		*VEC_ADD(&blocks->gone) = (struct gone){ event->source, event->context };
 		return;
 	}
 	if (obtained && blocks->gone.count)
-		clear_gone(blocks);
+		clear_gone(blocks, event->time);
 	holder = holder_of(blocks, event);
-	if (event->kind == BLOCK)
+	if (event->kind == HELD_BLOCK)
 		count_block(blocks, holder, event);
 	else
 		count_object(blocks, holder, event->place, obtained);
-	if (event->kind != BLOCK && obtained)
-		list(blocks, holder);
+	if (obtained)
+		list(blocks, holder, event->context);
 	holder->held = obtained;
 	holder->time = event->time;
 	holder->bytes = event->bytes;
@@ -415,11 +288,12 @@ static void leak(struct blocks *blocks, const struct left *left, size_t count)
 	}
 	if ((int64_t)count < LEAK_COUNT || spread < LEAK_SPREAD)
 		return;
-	if (left->kind != BLOCK) {
+	if (left->kind != HELD_BLOCK) {
 		memory->objects[left->kind].leaked = (int64_t)count;
 		if (site)
-			memory->objects[left->kind].site = arena_printf(
-				&blocks->facts->arena, "%s", intern_get(blocks->sites, site, NULL));
+			memory->objects[left->kind].site =
+				arena_printf(&blocks->facts->arena, "%s",
+					     intern_get(blocks->held.sites, site, NULL));
 	} else if (memory->leaks.count < LEAK_SIZES) {
 		*VEC_ADD(&memory->leaks) = (struct leak_fact){ left->bytes, (int64_t)count, site };
 	}
@@ -507,7 +381,7 @@ static void find_sites(struct blocks *blocks)
 	for (size_t i = 0; i < blocks->holders.count; i++) {
 		const struct holder *holder = &blocks->holders.at[i];
 
-		if (holder->held && holder->kind == BLOCK)
+		if (holder->held && holder->kind == HELD_BLOCK)
 			*VEC_ADD(&left) =
 				(struct left){ .place = holder->place,
 					       .source = holder->source,
@@ -546,18 +420,14 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 	uint32_t count = (uint32_t)timeline->session->devices.count;
 	int ret;
 
-	blocks.host = count;
 	blocks.memory = mem_zero((count + 1) * sizeof(*blocks.memory));
 	blocks.level = mem_zero((count + 1) * sizeof(*blocks.level));
 	blocks.levels = mem_zero((count + 1) * sizeof(*blocks.levels));
 	for (uint32_t i = 0; i <= count; i++)
 		memory_unknown(&blocks.memory[i], i < count ? i : SESSION_NONE);
-	blocks.sites = intern_new();
-	ret = load(&blocks, store, err);
-	if (blocks.events.count)
-		qsort(blocks.events.at, blocks.events.count, sizeof(*blocks.events.at), by_time);
-	for (size_t i = 0; i < blocks.events.count; i++)
-		take_event(&blocks, &blocks.events.at[i]);
+	ret = held_load(timeline, store, &blocks.held, err);
+	for (size_t i = 0; i < blocks.held.events.count; i++)
+		take_event(&blocks, &blocks.held.events.at[i]);
 	find_own_steps(&blocks);
 	find_leaks(&blocks);
 	find_sites(&blocks);
@@ -580,10 +450,10 @@ int block_facts(struct timeline *timeline, struct store *store, struct facts *fa
 			memory->alloc_count = memory->free_count = FACT_UNKNOWN;
 		*VEC_ADD(&facts->memory) = *memory;
 	}
-	VEC_DONE(&blocks.events);
+	held_done(&blocks.held);
 	VEC_DONE(&blocks.holders);
 	VEC_DONE(&blocks.gone);
-	intern_free(blocks.sites);
+	VEC_DONE(&blocks.members);
 	map_done(&blocks.index);
 	map_done(&blocks.contexts);
 	free(blocks.memory);

@@ -25,7 +25,7 @@ int spooled_memory_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	alloc.address = memory.address;
 	alloc.bytes = memory.operation == 1 ? (int64_t)memory.bytes : -(int64_t)memory.bytes;
 	alloc.device = memory.memory == 1 || memory.memory == 2 ? -1 : (int64_t)memory.device;
-	alloc.lane = spooled_memory(p, alloc.device);
+	alloc.lane = spooled_memory(p, alloc.device, memory.context);
 	if (memory.operation == 1 && (site = map_find(&p->asked, memory.correlation)))
 		alloc.site = (uint32_t)*site;
 	return sink_alloc(p->sink, &alloc, p->err);
@@ -44,7 +44,7 @@ int spooled_pool_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	    !spooled_times_good(p, pool.time, pool.time))
 		return 0;
 	mark.time_ns = spooled_time(p, pool.time);
-	mark.lane = spooled_memory(p, pool.device);
+	mark.lane = spooled_memory(p, pool.device, 0);
 	mark.name = intern_text(p->sink->session->strings, names[pool.operation]);
 	/* Of a pool of another process its size and threshold mean nothing. */
 	if (pool.type == POOL_LOCAL)
@@ -179,7 +179,7 @@ int spooled_unified_record(struct spooled *p, const uint8_t *at, uint32_t bytes)
 	} else {
 		/* Who fights over pages is a set of devices, who is throttled can be the
 		 * CPU, and its faults are of no device. */
-		range.lane = spooled_memory(p, -1);
+		range.lane = spooled_memory(p, -1, 0);
 	}
 	return sink_range(p->sink, &range, p->err);
 }

@@ -213,8 +213,9 @@ uint32_t spooled_site(struct spooled *p, uint32_t text);
 uint32_t spooled_stream(struct spooled *p, uint32_t device, uint32_t context, uint32_t stream);
 uint32_t spooled_thread(struct spooled *p, uint32_t thread);
 uint32_t spooled_other(struct spooled *p, const char *name);
-/* Where allocations go: of a device as the process counts; -1 the host. */
-uint32_t spooled_memory(struct spooled *p, int64_t device);
+/* Where allocations go: of a device as the process counts, -1 the host; of a context, with which
+ * they go, 0 unknown. */
+uint32_t spooled_memory(struct spooled *p, int64_t device, uint32_t context);
 
 /* spool_slots.c: was recording on, at `ns` of the source's clock? */
 bool spooled_is_open(const struct spooled *p, int64_t ns);

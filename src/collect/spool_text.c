@@ -178,14 +178,15 @@ uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid)
 	return session_string(p->sink->session, text, (size_t)len);
 }
 
-uint32_t spooled_memory(struct spooled *p, int64_t device)
+uint32_t spooled_memory(struct spooled *p, int64_t device, uint32_t context)
 {
-	uint32_t what[2] = { 3, (uint32_t)device };
+	uint32_t what[3] = { 3, (uint32_t)device, context };
 	struct device facts = { .scope = DEVICE_OF_SOURCE, .source = p->source, .ordinal = device };
 	struct lane lane = { .kind = LANE_OTHER,
 			     .source = p->source,
 			     .process = p->process,
-			     .context = -1,
+			     .device = SESSION_NONE,
+			     .context = context ? (int64_t)context : -1,
 			     .stream = -1,
 			     .tid = -1,
 			     .name = intern_text(p->sink->session->strings, "memory") };
@@ -193,11 +194,10 @@ uint32_t spooled_memory(struct spooled *p, int64_t device)
 	uint64_t *known = map_find(&p->lanes, hash);
 	uint64_t *row = map_find(&p->rows, (uint64_t)device);
 
-	if (device < 0)
-		return spooled_other(p, "memory");
 	if (known)
 		return (uint32_t)*known;
-	lane.device = row ? (uint32_t)*row : session_device(p->sink->session, &facts);
+	if (device >= 0)
+		lane.device = row ? (uint32_t)*row : session_device(p->sink->session, &facts);
 	return lane_of(p, hash, &lane);
 }
 

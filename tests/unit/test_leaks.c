@@ -17,24 +17,29 @@ static struct trace recorded(void)
 	return trace;
 }
 
-static uint32_t other(struct trace *trace)
+static uint32_t other_in(struct trace *trace, int64_t context)
 {
 	struct lane lane = { .kind = LANE_OTHER,
 			     .source = trace->source,
 			     .device = SESSION_NONE,
 			     .process = trace->process,
-			     .context = -1,
+			     .context = context,
 			     .stream = -1,
 			     .tid = -1 };
 
 	return session_lane(trace->store->session, &lane);
 }
 
-/* device -1: of the host. `bytes` below 0: given back. */
-static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t address,
-		  int64_t bytes)
+static uint32_t other(struct trace *trace)
 {
-	struct alloc alloc = { .lane = other(trace),
+	return other_in(trace, -1);
+}
+
+/* device -1: of the host. `bytes` below 0: given back. */
+static void block_in(struct trace *trace, int64_t context, int64_t at_us, int64_t device,
+		     uint64_t address, int64_t bytes)
+{
+	struct alloc alloc = { .lane = other_in(trace, context),
 			       .time_ns = at_us * 1000,
 			       .address = address,
 			       .bytes = bytes,
@@ -47,6 +52,12 @@ static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t a
 					       : 0 };
 
 	sink_alloc(&trace->store->sink, &alloc, NULL);
+}
+
+static void block(struct trace *trace, int64_t at_us, int64_t device, uint64_t address,
+		  int64_t bytes)
+{
+	block_in(trace, -1, at_us, device, address, bytes);
 }
 
 static void stream(struct trace *trace, int64_t at_us, unsigned number, bool made)
@@ -385,6 +396,45 @@ Test(leaks, a_context_takes_with_it_what_was_made_in_it_if_the_program_goes_on)
 		cr_assert_eq(event->leaked, goes_on ? 0 : STEPS - 3);
 		trace_done(&trace);
 	}
+}
+
+/* Of the device and of the host. Where the program ends so, it is what was left to the end. */
+Test(leaks, memory_goes_with_its_context)
+{
+	for (int goes_on = 0; goes_on < 2; goes_on++) {
+		struct trace trace = recorded();
+		const struct memory_fact *memory, *pinned;
+
+		block_in(&trace, 1, 100, 0, 0x1000, 4096);
+		block_in(&trace, 1, 200, -1, 0x9000, 100);
+		block_in(&trace, 2, 300, 0, 0x3000, 50);
+		thing(&trace, 400, "context", 1, MARK_CONTEXT_GONE, NULL);
+		if (goes_on)
+			block_in(&trace, 3, 500, 0, 0x2000, 1024);
+		steps(&trace, true);
+		memory = held_on(&trace, trace.device);
+		pinned = held_on(&trace, SESSION_NONE);
+		cr_assert_eq(memory->live_bytes, goes_on ? 1024 + 50 : 4096 + 50);
+		cr_assert_eq(memory->peak_bytes, 4096 + 50);
+		cr_assert_eq(pinned->live_bytes, goes_on ? 0 : 100);
+		trace_done(&trace);
+	}
+}
+
+Test(leaks, an_address_is_of_the_context_that_had_it_last)
+{
+	struct trace trace = recorded();
+
+	for (int round = 0; round < 3; round++) {
+		block_in(&trace, 1, round * 100 + 1, 0, 0x1000, 10);
+		block_in(&trace, 2, round * 100 + 2, 0, 0x1000, 20);
+		thing(&trace, round * 100 + 3, "context", 1, MARK_CONTEXT_GONE, NULL);
+		block_in(&trace, 2, round * 100 + 4, 0, 0x2000, 1);
+	}
+	steps(&trace, true);
+	cr_assert_eq(held_on(&trace, trace.device)->live_bytes, 21);
+	cr_assert_eq(held_on(&trace, trace.device)->peak_bytes, 21);
+	trace_done(&trace);
 }
 
 /* Looking through all that is held for each context that goes would take hours. */
