@@ -109,7 +109,7 @@ static inline void bench_record(struct bench *bench, uint32_t index, const void 
 	uint32_t kind;
 
 	memcpy(&kind, record, sizeof(kind));
-	atomic_store(&bench->segment->record_bytes[kind], bytes);
+	atomic_store(&bench->segment->record_bytes[kind & ~CUPTI_KIND_OPEN], bytes);
 	memcpy(segment_buffer(bench->segment, index) + at, record, used < bytes ? used : bytes);
 	atomic_store(&buffer->valid, at + bytes);
 	atomic_store(&buffer->state, BUFFER_READY);

@@ -286,6 +286,8 @@ static void name_pending(const struct waits *waits, int64_t after_ns, struct wai
 			continue;
 		if (!has_call)
 			fact->pending_count++;
+		if (!strcmp(session_text(session, op->name), KERNEL_WITHOUT_NAME))
+			continue;
 		if (!fact->named_count++)
 			fact->named = op->name;
 	}

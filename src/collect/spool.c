@@ -163,6 +163,7 @@ static void process_free(struct spool *spool, struct spooled *p)
 	VEC_DONE(&p->grids);
 	VEC_DONE(&p->objects);
 	VEC_DONE(&p->untimed);
+	map_done(&p->held);
 	VEC_DONE(&p->gates);
 	VEC_DONE(&p->early_waits);
 	VEC_DONE(&p->pushed);

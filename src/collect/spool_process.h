@@ -144,6 +144,8 @@ struct spooled {
 	VEC(struct op) untimed; /* the last, in order from untimed_next on: spool_untimed.c */
 	size_t untimed_next;
 	int64_t latest_ns;  /* when the last call ended that is known */
+	struct map held;    /* pointers to kernels' names -> string; 0: not read */
+	int64_t held_ns;    /* when they were last looked for */
 	struct map handles; /* handle and kind -> place in objects + 1; 0: gone */
 	VEC(struct spooled_object) objects;
 	uint32_t free_object; /* place + 1 */
@@ -197,6 +199,8 @@ uint32_t spooled_text(struct spooled *p, uint32_t text);
 /* The same, demangled. */
 uint32_t spooled_kernel_name(struct spooled *p, uint64_t text);
 uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer);
+/* Of a text that is not in the segment. */
+uint32_t spooled_plain_name(struct spooled *p, const char *text, size_t len);
 
 /* Name of an API call: "cudaLaunchKernel". */
 uint32_t spooled_api(struct spooled *p, uint32_t domain, uint32_t cbid);
@@ -223,6 +227,12 @@ bool spooled_is_open(const struct spooled *p, int64_t ns);
 /* spool_records.c: `valid` bytes of activity records into the sink. `unfinished`:
  * CUPTI still held the buffer, records can be incomplete. */
 int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished);
+
+/* The names of kernels in a buffer that are pointers yet. */
+void spooled_kernel_pointers(struct spooled *p, const uint8_t *buffer, uint64_t valid,
+			     void (*found)(struct spooled *, uint64_t pointer));
+/* spool_held.c: reads those in buffers that CUPTI holds from the program, which must live. */
+void spooled_look_at_held(struct spooled *p);
 
 /* spool_untimed.c: has CUPTI no times of it, and not wrong ones? */
 bool spooled_is_untimed(uint64_t start, uint64_t end);

@@ -39,6 +39,7 @@ static int sizes_of(const uint8_t *at)
 	uint32_t kind;
 
 	memcpy(&kind, at, sizeof(kind));
+	kind &= ~CUPTI_KIND_OPEN;
 	for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
 		if (SIZES[i].kind == kind)
 			return (int)i;
@@ -472,51 +473,12 @@ static void learn_clock(struct spooled *p)
 		((int64_t)real.tv_sec - steady.tv_sec) * 1000000000 + real.tv_nsec - steady.tv_nsec;
 }
 
-/* A record that can't be chance: of a call of this process, or of a kernel. */
-static bool is_record(const struct spooled *p, const uint8_t *at, uint64_t left)
+/* Device work, of which a record can be there before it has ended. */
+static bool is_device_work(uint32_t kind)
 {
-	enum { CBIDS_MOST = 4096, BLOCK_MOST = 1024, DEVICES_MOST = 1024 };
-	struct cupti_kernel kernel;
-	struct cupti_api api;
-
-	if (left < sizeof(api))
-		return false;
-	memcpy(&api, at, sizeof(api));
-	if (api.kind == CUPTI_KIND_RUNTIME || api.kind == CUPTI_KIND_DRIVER)
-		return api.process == p->pid && api.cbid < CBIDS_MOST && api.start &&
-		       api.end >= api.start && api.end < INT64_MAX && api.thread &&
-		       api.thread <= INT32_MAX;
-	if (api.kind != CUPTI_KIND_CONCURRENT_KERNEL || left < sizeof(kernel))
-		return false;
-	memcpy(&kernel, at, sizeof(kernel));
-	for (int i = 0; i < 3; i++) {
-		if (kernel.grid[i] < 1 || kernel.block[i] < 1 || kernel.block[i] > BLOCK_MOST)
-			return false;
-	}
-	return kernel.start && kernel.end >= kernel.start && kernel.end < INT64_MAX &&
-	       kernel.device < DEVICES_MOST && kernel.correlation;
-}
-
-/*
- * CUPTI makes room for the record of a kernel as it is launched, and writes it when it has
- * ended; the record of the call that launched it comes behind it, and what the thread did then
- * (13.0, H200: of 604 kernels each was in front of its call, and ended after it). Where a
- * kernel never ended there is a hole. Where records go on behind it; 0: nowhere.
- */
-static uint64_t behind_hole(const struct spooled *p, const uint8_t *buffer, uint64_t at,
-			    uint64_t valid)
-{
-	static const uint64_t HOLE_MOST = 65536;
-	uint64_t end = valid - at < HOLE_MOST ? valid : at + HOLE_MOST;
-
-	for (at += RECORD_MIN; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
-		uint64_t word;
-
-		memcpy(&word, buffer + at, sizeof(word));
-		if (word && is_record(p, buffer + at, valid - at))
-			return at;
-	}
-	return 0;
+	return kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_KERNEL ||
+	       kind == CUPTI_KIND_MEMCPY || kind == CUPTI_KIND_MEMCPY2 ||
+	       kind == CUPTI_KIND_MEMSET || kind == CUPTI_KIND_GRAPH_TRACE;
 }
 
 int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bool unfinished)
@@ -528,20 +490,20 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 	learn_clock(p);
 	for (uint64_t at = 0; at + 8 <= valid && ret >= 0;) {
 		uint32_t kind, bytes;
+		bool open;
 
 		memcpy(&kind, buffer + at, sizeof(kind));
-		if (!kind && unfinished) {
-			at = behind_hole(p, buffer, at, valid);
-			if (!at)
-				break; /* behind the last record */
-			continue;
-		}
+		if (!kind && unfinished)
+			break; /* behind the last record */
+		open = kind & CUPTI_KIND_OPEN;
+		kind &= ~CUPTI_KIND_OPEN;
 		bytes = record_bytes(p, kind, buffer + at, valid - at);
 		if (!bytes || bytes > valid - at) {
 			p->malformed += !unfinished;
 			break;
 		}
-		ret = take(p, kind, buffer + at, bytes);
+		if (!open || is_device_work(kind))
+			ret = take(p, kind, buffer + at, bytes);
 		at += bytes;
 		seen++;
 	}
@@ -550,4 +512,26 @@ int spooled_records(struct spooled *p, const uint8_t *buffer, uint64_t valid, bo
 		session_loss(p->sink->session, p->source,
 			     unfinished ? LOSS_dropped : LOSS_malformed, p->malformed - malformed);
 	return ret;
+}
+
+void spooled_kernel_pointers(struct spooled *p, const uint8_t *buffer, uint64_t valid,
+			     void (*found)(struct spooled *, uint64_t pointer))
+{
+	uint32_t kind, bytes;
+
+	for (uint64_t at = 0; at + 8 <= valid; at += bytes) {
+		struct cupti_kernel kernel;
+
+		memcpy(&kind, buffer + at, sizeof(kind));
+		kind &= ~CUPTI_KIND_OPEN;
+		bytes = kind ? record_bytes(p, kind, buffer + at, valid - at) : 0;
+		if (!bytes || bytes > valid - at)
+			return;
+		if ((kind != CUPTI_KIND_CONCURRENT_KERNEL && kind != CUPTI_KIND_KERNEL) ||
+		    bytes < sizeof(kernel))
+			continue;
+		memcpy(&kernel, buffer + at, sizeof(kernel));
+		if (kernel.name > UINT32_MAX)
+			found(p, kernel.name);
+	}
 }

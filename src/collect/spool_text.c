@@ -79,10 +79,11 @@ uint32_t spooled_kernel_name(struct spooled *p, uint64_t text)
 }
 
 /* In a buffer that CUPTI still held when the process died names are pointers.
- * The process may have met them before. */
+ * The process may have met them before, or we have read them in time. */
 uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer)
 {
 	uint32_t at = segment_name_at(pointer);
+	const uint64_t *held;
 
 	for (uint32_t i = 0; i < NAME_PROBES; i++) {
 		const struct segment_name *entry = &p->segment->names[(at + i) % SEGMENT_NAMES];
@@ -90,7 +91,15 @@ uint32_t spooled_pointer_name(struct spooled *p, uint64_t pointer)
 		if (atomic_load(&entry->pointer) == pointer)
 			return spooled_kernel_name(p, atomic_load(&entry->text));
 	}
-	return 0;
+	held = map_find(&p->held, pointer);
+	return held ? (uint32_t)*held : 0;
+}
+
+uint32_t spooled_plain_name(struct spooled *p, const char *text, size_t len)
+{
+	struct session *session = p->sink->session;
+
+	return len ? demangled(session, session_string(session, text, len)) : 0;
 }
 
 uint32_t spooled_detail(struct spooled *p, const char *fmt, ...)

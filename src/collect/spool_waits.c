@@ -19,6 +19,8 @@
 
 /* From then on somebody may want to know what the thread is at. */
 static const int64_t LONG_NS = 100000000;
+/* From then on it may never return; shorter ones are no finding (rules/rule_open_wait.c). */
+static const int64_t HELD_NS = 700000000;
 /* Of handles and contexts: streams beyond are told without their number. */
 enum { HANDLES_MAX = 1 << 16 };
 
@@ -84,10 +86,16 @@ void spooled_watch_waits(struct spooled *p)
 		const struct segment_wait *at = &p->segment->waits[i];
 		struct open_wait wait;
 
-		if (atomic_load_explicit(&at->since_ns, memory_order_relaxed) &&
-		    read_wait(at, now_ns, &wait) && now_ns - wait.since_ns >= LONG_NS &&
-		    spooled_is_open(p, wait.since_ns))
-			(void)spooled_thread(p, wait.thread); /* collect/threads.h looks at it */
+		if (!atomic_load_explicit(&at->since_ns, memory_order_relaxed) ||
+		    !read_wait(at, now_ns, &wait) || now_ns - wait.since_ns < LONG_NS ||
+		    !spooled_is_open(p, wait.since_ns))
+			continue;
+		(void)spooled_thread(p, wait.thread); /* collect/threads.h looks at it */
+		/* Once for each: what it waits for was launched before. */
+		if (now_ns - wait.since_ns >= HELD_NS && wait.since_ns > p->held_ns) {
+			p->held_ns = now_ns;
+			spooled_look_at_held(p);
+		}
 	}
 }
 

@@ -30,6 +30,10 @@ enum cupti_kind {
 	CUPTI_KIND_JIT = 52,
 };
 
+/* In the kind of a record whose device work has not ended, in a buffer that CUPTI holds: all but
+ * the times is there from the launch on, in front of the record of the call (13.0, H200). */
+#define CUPTI_KIND_OPEN UINT32_C(0x80000000)
+
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))
 
 struct CUPTI_RECORD cupti_kernel {

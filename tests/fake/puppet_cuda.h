@@ -29,8 +29,8 @@
  *	trace-cost=NS what each launch takes longer while kernels are recorded
  *	no-numbers   launches have none
  *
- * As CUPTI 13.0 on an H200: a kernel has room for its record from its launch on, in front of that
- * of the call. One that does not end leaves that empty, and its buffer is handed over by a forced
+ * As CUPTI 13.0 on an H200: a kernel has its record from its launch on, in front of that of the
+ * call. That of one that does not end is marked so, and its buffer is handed over by a forced
  * flush alone, the kernel then without times. One that fails takes the times of all
  * kernels that were not handed over.
  *

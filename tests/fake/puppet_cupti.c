@@ -329,15 +329,14 @@ static void lose_times(void)
 	}
 }
 
-/* The last record of the thread but, in a new buffer, for what that cost, becomes room for it. */
+/* The last record of the thread but, in a new buffer, for what that cost. */
 static void make_hole(const struct cupti_kernel *record, uint32_t thread)
 {
-	const size_t bytes = bytes_of(record->kind);
 	struct lane *lane = lane_of(thread);
-	size_t back = bytes;
+	size_t back = bytes_of(record->kind);
 
 	while (lane->buffer && back <= lane->valid &&
-	       !puppet_hole(lane->buffer + lane->valid - back, record, bytes))
+	       !puppet_hole(lane->buffer + lane->valid - back, record))
 		back += bytes_of(CUPTI_KIND_OVERHEAD);
 }
 

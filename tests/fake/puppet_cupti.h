@@ -20,10 +20,10 @@ enum {
 uint32_t puppet_word(const char *name);
 
 /* puppet_holes.c; under the lock */
-/* Is it the record at `at`? Then that becomes room for it, of so many bytes. */
-bool puppet_hole(uint8_t *at, const struct cupti_kernel *record, size_t bytes);
+/* Is it the record at `at`? Then that is one of a kernel that has not ended from now on. */
+bool puppet_hole(uint8_t *at, const struct cupti_kernel *record);
 bool puppet_has_hole(const uint8_t *buffer, size_t bytes);
-/* All of them, with their records. */
+/* All of them are as if they had. */
 void puppet_fill_holes(void);
 
 /* puppet_samples.c */

@@ -1,4 +1,4 @@
-/* puppet_holes.c - the room of kernels that have not ended, in buffers of activity records. */
+/* puppet_holes.c - kernels that have not ended, in buffers of activity records. */
 #include "fake/puppet_cupti.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static struct {
 } holes[HOLES];
 static size_t count;
 
-bool puppet_hole(uint8_t *at, const struct cupti_kernel *record, size_t bytes)
+bool puppet_hole(uint8_t *at, const struct cupti_kernel *record)
 {
 	struct cupti_kernel there;
 
@@ -21,7 +21,8 @@ bool puppet_hole(uint8_t *at, const struct cupti_kernel *record, size_t bytes)
 		return false;
 	holes[count].at = at;
 	holes[count++].record = *record;
-	memset(at, 0, bytes);
+	there.kind |= CUPTI_KIND_OPEN;
+	memcpy(at, &there, sizeof(there.kind));
 	return true;
 }
 

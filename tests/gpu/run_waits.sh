@@ -23,7 +23,7 @@ claim() {
 run() { timeout -k 5 60 "$sonde" run --no-report "$@"; }
 one() { "$sonde" sql "$1" "$2" | tail -1 | tr -d ' '; }
 field() { # profile, field of the first wait
-	"$sonde" report --json "$1" | python3 -c "import json, sys; print((json.load(sys.stdin).get('waits') or [{}])[0].get('$2'))"
+	"$sonde" report --json "$1" | python3 -c "import json, sys; print((json.load(sys.stdin).get('waits') or [{}])[0].get('$2', '-'))"
 }
 says() { tr -s ' \n' ' ' <"$out/$1.report.txt" | grep -qF -- "$2"; } # report, words, wherever its lines end
 keep() { # name of a profile
@@ -63,7 +63,8 @@ keep hang
 [[ $(field hang.sonde handover) == lost ]]; claim $? "what was not handed over is not known"
 ! says hang "No launch is without its end"; claim $? "and nothing is concluded from it"
 if [[ ! $dry ]]; then
-	[[ $(field hang.sonde pending_launches) -ge 1 ]]; claim $? "its launch is read from what CUPTI held: $(field hang.sonde pending_launches)"
+	[[ $(field hang.sonde pending_launches) == 1 ]]; claim $? "its launch is read from what CUPTI held: $(field hang.sonde pending_launches)"
+	[[ $(field hang.sonde pending_kernel) == "$spins" ]]; claim $? "the kernel is named: $(field hang.sonde pending_kernel)"
 	says hang "): a kernel "; claim $? "the card is busy: a kernel does not end"
 	says hang "Its stack then: cudaStreamSynchronize"; claim $? "its stack begins with the call"
 fi

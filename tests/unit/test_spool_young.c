@@ -53,46 +53,49 @@ Test(spool_young, a_process_that_died_young_is_read_by_the_sizes_of_an_older_ver
 	dies_young(176, 16, 208, 120); /* 12.0 */
 }
 
-/* A kernel has room from its launch on, in front of the record of the call; one that never ended
- * leaves it empty, and what the thread did then lies behind it. */
-Test(spool_young, what_lies_behind_the_room_of_a_kernel_that_never_ended_is_read)
+/* A kernel has its record from its launch on, in front of that of the call. This is of one that
+ * spun on an H200: all of it is there but the times. */
+Test(spool_young, what_lies_behind_a_kernel_that_never_ended_is_read)
 {
 	struct cupti_api call = { .kind = CUPTI_KIND_RUNTIME,
 				  .start = 3,
 				  .end = 4,
 				  .process = bench.segment->pid,
 				  .thread = 7,
-				  .correlation = 1 };
-	struct cupti_kernel work = { .kind = CUPTI_KIND_CONCURRENT_KERNEL,
-				     .start = 5,
-				     .end = 6,
-				     .grid = { 1, 1, 1 },
-				     .block = { 1, 1, 1 },
-				     .correlation = 1 };
-	struct cupti_kernel room = { .registers = 32, .correlation = 5 };
-	struct cupti_api strange = call;
+				  .correlation = 14 };
+	struct cupti_kernel work = {
+		.kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 5, .end = 6, .correlation = 14
+	};
+	struct cupti_kernel spins = { .kind = CUPTI_KIND_CONCURRENT_KERNEL | CUPTI_KIND_OPEN,
+				      .registers = 16,
+				      .context = 1,
+				      .stream = 13,
+				      .grid = { 1, 1, 1 },
+				      .block = { 1, 1, 1 },
+				      .correlation = 15,
+				      .grid_id = 7,
+				      .name = 0x7fa220006850 };
+	struct cupti_overhead other = { .kind = CUPTI_KIND_OVERHEAD | CUPTI_KIND_OPEN };
 
 	PUT(0, work, 216);
 	PUT(0, call, 40);
-	PUT(0, room, 216);
-	call.correlation = 2;
+	PUT(0, spins, 216);
+	PUT(0, other, 56);
+	call.correlation = 15;
 	PUT(0, call, 40);
-	work.correlation = 3;
-	PUT(0, room, 216);
-	PUT(0, room, 216);
-	PUT(0, work, 216);
-	call.correlation = 3;
-	PUT(0, call, 40);
-	PUT(0, room, 216);
-	strange.process++; /* no record of this process: chance */
-	PUT(0, strange, 40);
 	atomic_store(&bench.segment->buffers[0].state, BUFFER_FILLING);
-	atomic_store(&bench.segment->record_bytes[0], 0);
+	for (uint32_t kind = 0; kind < SEGMENT_KINDS; kind++)
+		atomic_store(&bench.segment->record_bytes[kind], 0);
 	take();
-	cr_assert_eq(bench.record->calls.count, 3);
-	cr_assert_eq(bench.record->calls.at[1].correlation, 2);
-	cr_assert_eq(bench.record->calls.at[2].correlation, 3);
-	cr_assert_eq(bench.record->ops.count, 2);
+	cr_assert_eq(bench.record->calls.count, 2);
+	cr_assert_eq(bench.record->calls.at[1].correlation, 15);
+	cr_assert_eq(bench.record->ops.count, 1);
+	cr_assert_eq(bench.record->marks.count, 1);
+	cr_assert_eq(bench.record->marks.at[0].kind, MARK_UNTIMED);
+	cr_assert_str_eq(text(bench.record->marks.at[0].name), KERNEL_WITHOUT_NAME);
+	cr_assert_str_eq(text(bench.record->marks.at[0].detail),
+			 "op=kernel;correlation=15;grid=1,1,1;block=1,1,1");
+	cr_assert_eq(loss(LOSS_untimed), 1);
 	cr_assert_eq(loss(LOSS_malformed), 0);
 	cr_assert_eq(loss(LOSS_dropped), 0);
 }
