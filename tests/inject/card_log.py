@@ -7,7 +7,8 @@ import shutil
 import struct
 import subprocess
 
-MEMCPY, MEMSET, DRIVER, RUNTIME, DEVICE, KERNEL, OVERHEAD, MEMORY = 1, 2, 4, 5, 8, 10, 17, 49
+MEMCPY, MEMSET, DRIVER, RUNTIME, DEVICE, KERNEL, OVERHEAD = 1, 2, 4, 5, 8, 10, 17
+UNIFIED, MEMORY, GRAPH = 25, 49, 51
 # As CUPTI's header of 12.0 has them; what later versions put behind is not looked at.
 LAYOUTS = {
     KERNEL: ("IBBHIIQQQIII3i3iiiIIIqQQQQ4BIQ", "kind cache shared registers requested executed start end completed "
@@ -17,6 +18,8 @@ LAYOUTS = {
     MEMSET: ("IIQQQIIII", "kind value bytes start end device context stream correlation"),
     RUNTIME: ("IIQQIIII", "kind cbid start end process thread correlation result"),
     OVERHEAD: ("IIIIIIQQ", "kind what object process thread pad start end"),
+    UNIFIED: ("IIQQQQIIIII", "kind counter value start end address source target stream process flags"),
+    GRAPH: ("IIQQIIII", "kind correlation start end device graph context stream"),
     MEMORY: ("IIIIQQQ", "kind operation memory correlation address bytes time"),
 }
 LAYOUTS[DRIVER] = LAYOUTS[RUNTIME]
@@ -25,6 +28,9 @@ PLACES = {1: "Pageable", 2: "Pinned", 3: "Device"}
 # CUpti_ActivityOverheadKind: the number of the bit, from 16 on.
 OVERHEADS = {1: "Buffer flush", 2: "Instrumentation", 3: "Resource", 5: "Lazy function loading",
              7: "Activity buffer request", 8: "UVM activity initialisation"}
+# Of unified memory: what moves, and what faults; 4 come as many at once as `value` says.
+MOVES = {1: "HtoD", 2: "DtoH", 8: "DtoD"}
+CPU_FAULT, GPU_FAULT = 3, 4
 # What is made and has to be destroyed; each in one call of the driver's, inside the runtime's or not.
 OBJECTS = {"cuEventCreate": "event created", "cuEventDestroy_v2": "event destroyed",
            "cuGraphCreate": "graph created", "cuStreamEndCapture": "graph created", "cuGraphDestroy": "graph destroyed",
@@ -74,7 +80,7 @@ class CardLog:
         self.callers = set() # those that call CUDA, or CUPTI
         self.order = []      # numbers of what becomes of contexts and modules
         self.names = {}      # of calls, by domain and number
-        self.callbacks = []  # domain, name, site, correlation, result
+        self.callbacks = []  # domain, name, site, correlation, result, thread
         self.resources = collections.Counter()
         self.reasons = {}
         self.samples = collections.Counter()  # by function, offset, CRC, reason
@@ -101,7 +107,7 @@ class CardLog:
                 self.samples[text(at[3]), int(at[1], 16), int(at[2], 16), self.reasons[reason]] += count
         elif at[0] == "b":
             self.callbacks.append((int(at[3]), self.names.get((int(at[3]), int(at[4]))), int(at[5]), int(at[6], 16),
-                                   int(at[9], 16)))
+                                   int(at[9], 16), at[2]))
         elif at[0] == "m":
             self.resources[int(at[3])] += 1
             self.order.append(int(at[3]))
@@ -151,12 +157,12 @@ class CardLog:
         return found
 
     def call_name(self, call):
-        return re.sub(r"_v\d+$", "", self.names[1 if call["kind"] == DRIVER else 2, call["cbid"]])
+        return re.sub(r"_v\d{4,}$", "", self.names[1 if call["kind"] == DRIVER else 2, call["cbid"]])
 
     def waits(self):
         """One each: the runtime's and the driver's inside it have one correlation."""
         found = {}
-        for _, name, site, correlation, _ in self.callbacks:
+        for _, name, site, correlation, _, _ in self.callbacks:
             for part, wait in WAITS.items():
                 if site == 0 and part in name:
                     found.setdefault(correlation, wait)
@@ -166,27 +172,31 @@ class CardLog:
         """Of events and graphs that ended those that began here."""
         found = collections.Counter({RESOURCES[number]: count for number, count in self.resources.items()
                                      if number in RESOURCES})
-        for domain, name, site, _, result in self.callbacks:
+        for domain, name, site, _, result, _ in self.callbacks:
             if domain == 1 and name in OBJECTS and site == ("estroy" not in name) and not result:
                 found[OBJECTS[name]] += 1
         return found
 
     def nested(self):
         """Do calls inside others have their numbers, and no records?"""
-        open_calls, same = [], True
-        for _, _, site, correlation, _ in self.callbacks:
+        calls, same = collections.defaultdict(list), True
+        for _, _, site, correlation, _, thread in self.callbacks:
             if site == 0:
-                same = same and (not open_calls or open_calls[-1] == correlation)
-                open_calls.append(correlation)
+                same = same and (not calls[thread] or calls[thread][-1] == correlation)
+                calls[thread].append(correlation)
             else:
-                open_calls.pop()
+                calls[thread].pop()
         outer = {call["correlation"] for call in self.of(RUNTIME)}
         return same and not any(call["correlation"] in outer for call in self.of(DRIVER))
+
+    def shared(self):
+        """Has a buffer calls of several threads?"""
+        return any(len({record["thread"] for record in records if "cbid" in record}) > 1 for records in self.buffers())
 
     def facts(self):
         """What QUERIES, too, say of the profile. Times from the first kernel's start on."""
         kernels = self.of(KERNEL)
-        first = min(kernel["start"] for kernel in kernels)
+        first = min(work["start"] for work in self.of(KERNEL, GRAPH))
         plain = demangled({kernel["name"] for kernel in kernels} | {key[0] for key in self.samples})
         calls = self.of(RUNTIME, DRIVER)
         numbers = {call["correlation"] for call in calls}
@@ -198,6 +208,13 @@ class CardLog:
             "copies": [("Memcpy %s (%s -> %s)" % (COPIES[c["copy"]], PLACES[c["source"]], PLACES[c["target"]]),
                         c["bytes"], c["device"], c["context"], c["stream"], c["correlation"], c["end"] - c["start"],
                         c["start"] - first) for c in self.of(MEMCPY)],
+            "queued": [(k["queued"] - first,) for k in kernels if k["queued"]],
+            "graphs": [(g["device"], g["context"], g["stream"], g["correlation"], g["end"] - g["start"],
+                        g["start"] - first) for g in self.of(GRAPH)],
+            "moves": [(MOVES[u["counter"]], u["value"], u["end"] - u["start"], u["start"] - first)
+                      for u in self.of(UNIFIED) if u["counter"] in MOVES],
+            "faults": [(1, u["start"] - first) for u in self.of(UNIFIED) if u["counter"] == CPU_FAULT] +
+                      [(u["value"], u["start"] - first) for u in self.of(UNIFIED) if u["counter"] == GPU_FAULT],
             "fills": [(c["bytes"], c["device"], c["context"], c["stream"], c["correlation"], c["end"] - c["start"],
                        c["start"] - first) for c in self.of(MEMSET)],
             "calls": [(self.call_name(c), c["correlation"], c["end"] - c["start"], c["start"] - first) for c in calls],
@@ -215,12 +232,18 @@ class CardLog:
 
 
 OURS = "(select s.id from source s join string t on t.id = s.reader where t.text = 'cuda')"
-AT = "start_ns - (select min(start_ns) from kernel)"
+FIRST = "(select min(start_ns) from (select start_ns from kernel union all select start_ns from graph))"
+AT = "start_ns - " + FIRST
 QUERIES = {
     "kernels": "select name, grid, block, device, context, stream, graph_node, correlation, duration_ns, %s a from kernel" % AT,
     "launched": "select count(*) n from kernel where correlation in (select correlation from runtime union "
                 "select correlation from driver)",
-    "copies": "select name, bytes, device, context, stream, correlation, duration_ns, %s a from memcpy" % AT,
+    "copies": "select name, bytes, device, context, stream, correlation, duration_ns, %s a from memcpy "
+              "where name like 'Memcpy%%'" % AT,
+    "queued": "select queued_ns - %s a from kernel where queued_ns" % FIRST,
+    "graphs": "select device, context, stream, correlation, duration_ns, %s a from graph" % AT,
+    "moves": "select kind, bytes, duration_ns, %s a from memcpy where name like 'Migration%%'" % AT,
+    "faults": "select faults, %s a from page_fault" % AT,
     "fills": "select bytes, device, context, stream, correlation, duration_ns, %s a from memset" % AT,
     "calls": "select name, correlation, duration_ns, %s a from runtime union all "
              "select name, correlation, duration_ns, %s a from driver" % (AT, AT),

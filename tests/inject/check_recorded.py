@@ -191,9 +191,14 @@ def habits(log):
     }
 
 
-def puppet(version, names):
-    """Records are as long and calls come as in the logs of this version."""
+def puppet(version, names, threads):
+    """Records are as long and calls come as in the logs of this version; `threads`: one with several that launch."""
     def check():
+        with Session("version=%d" % version) as session:
+            session.record(host("threads"))
+            card = CardLog(kept(threads)[0])
+            expect(CardLog(session.log).shared() == card.shared(), "threads share a buffer: %s" % card.shared())
+            expect(card.nested(), "calls inside others")
         cards = [CardLog(path) for name in names for path in kept(name)]
         sizes = {kind: size for log in cards for kind, size in log.sizes.items()}
         for program in ("reset", "memory"):
@@ -210,14 +215,15 @@ def puppet(version, names):
 
 
 CASES = {
-    "puppet": puppet(130001, ("reset", "pipeline", "graphs")),
-    "puppet_old": puppet(26, ("pipeline_old",)),
+    "puppet": puppet(130001, ("reset", "pipeline", "graphs", "api_all"), "torch"),
+    "puppet_old": puppet(26, ("pipeline_old",), "threads_old"),
     "pipeline": played("pipeline", pipeline),
     "pipeline_old": played("pipeline_old", pipeline),
     "pipeline_sampled": played("pipeline_sampled", pipeline),
     "cases": played("cases_sampled", cases),
     "cases_old": played("cases_old_sampled", cases),
     "memory_of_contexts": played("reset", memory_of_contexts, change=elsewhere),
+    "killed_old_threads": killed(0.5)("threads_old"),
     "shuffled": played("torch", whole, "swap-buffers=1"),
     "shuffled_later": played("torch", whole, "swap-buffers=2"),
     "shuffled_contexts": played("reset", whole, "swap-buffers=1"),

@@ -350,8 +350,8 @@ def kept(name="*"):
 def logs():
     """Each that is kept. They take the time that the programs took."""
     paths = kept()
-    expect(len(paths) >= 10, "logs are missing: %s" % paths)
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    expect(len(paths) >= 15, "logs are missing: %s" % paths)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for _ in pool.map(plays, paths):
             pass
 
