@@ -80,11 +80,12 @@ static void buffer_asked(uint8_t **ret_buffer, size_t *ret_bytes, size_t *ret_re
 }
 
 /* [hot] Size of the record at `at`, by CUPTI's own step to the next where it
- * has not been seen; 0: not known, stop. */
+ * has not been seen; 0: not known, stop. Whether CUPTI takes the mark of a kernel that has not
+ * ended away when it is told to hand everything over has not been seen: it is no other kind. */
 static uint32_t record_bytes(struct inject *inject, struct segment *segment, uint8_t *buffer,
 			     size_t valid, size_t at)
 {
-	uint32_t kind = *(uint32_t *)(void *)(buffer + at);
+	uint32_t kind = *(uint32_t *)(void *)(buffer + at) & ~CUPTI_KIND_OPEN;
 	uint32_t bytes = kind < SEGMENT_KINDS ? atomic_load(&segment->record_bytes[kind]) : 0;
 	void *record = buffer + at;
 
@@ -151,7 +152,7 @@ static uint64_t resolve(struct inject *inject, struct segment *segment, uint8_t 
 							  memory_order_relaxed);
 	for (size_t at = 0; at + 8 <= valid; at += bytes, count++) {
 		struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)(buffer + at);
-		uint32_t kind = kernel->kind;
+		uint32_t kind = kernel->kind & ~CUPTI_KIND_OPEN;
 
 		bytes = kind < SEGMENT_KINDS ? sizes[kind] : 0;
 		if (__builtin_expect(!bytes, 0)) {
@@ -179,7 +180,7 @@ static void count_dropped(struct inject *inject, struct segment *segment, uint8_
 	uint32_t bytes;
 
 	for (size_t at = 0; at + 8 <= valid; at += bytes) {
-		uint32_t kind = *(uint32_t *)(void *)(buffer + at);
+		uint32_t kind = *(uint32_t *)(void *)(buffer + at) & ~CUPTI_KIND_OPEN;
 
 		bytes = record_bytes(inject, segment, buffer, valid, at);
 		if (!bytes)

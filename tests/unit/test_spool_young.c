@@ -1,4 +1,6 @@
 /* What is left of a process that died before any of its buffers was full. */
+#include <stdio.h>
+
 #include "spool_bench.h"
 
 TestSuite(spool_young, .init = open_bench, .fini = close_bench);
@@ -98,4 +100,29 @@ Test(spool_young, what_lies_behind_a_kernel_that_never_ended_is_read)
 	cr_assert_eq(loss(LOSS_untimed), 1);
 	cr_assert_eq(loss(LOSS_malformed), 0);
 	cr_assert_eq(loss(LOSS_dropped), 0);
+}
+
+/* The buffer itself, as CUPTI 13.0 held it (tests/gpu/held.py): a kernel and its call, what they
+ * cost, the one that spins and its call. */
+Test(spool_young, a_buffer_that_CUPTI_held_on_an_H200_is_read)
+{
+	FILE *file = fopen(SOURCE_DIR "/tests/fake/logs/h200_hang_buffer.bin", "rb");
+
+	cr_assert(file);
+	bench.pid = 643;
+	bench_claim(&bench);
+	cr_assert_eq(fread(segment_buffer(bench.segment, 0), 1, 640, file), 640);
+	(void)fclose(file);
+	for (uint32_t kind = 0; kind < SEGMENT_KINDS; kind++)
+		atomic_store(&bench.segment->record_bytes[kind], 0);
+	atomic_store(&bench.segment->buffers[0].state, BUFFER_FILLING);
+	take();
+	cr_assert_eq(bench.record->ops.count, 1);
+	cr_assert_eq(bench.record->ops.at[0].correlation, 14);
+	cr_assert_eq(bench.record->ops.at[0].end_ns - bench.record->ops.at[0].start_ns, 3136);
+	cr_assert_eq(bench.record->calls.at[bench.record->calls.count - 1].correlation, 15);
+	cr_assert_str_eq(text(bench.record->marks.at[0].detail),
+			 "op=kernel;correlation=15;grid=1,1,1;block=1,1,1");
+	cr_assert_eq(loss(LOSS_untimed), 1);
+	cr_assert_eq(loss(LOSS_malformed) + loss(LOSS_dropped), 0);
 }
