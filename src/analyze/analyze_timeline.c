@@ -70,6 +70,7 @@ int analyze_host(struct store *store, struct facts *facts, struct err *err)
 
 	host_ops(timeline, facts);
 	setup_facts(timeline, facts);
+	rank_steady(timeline, facts);
 	idle_facts(timeline, facts);
 	step_facts_build(timeline, facts);
 	readback_facts(timeline, facts);

@@ -115,18 +115,25 @@ struct judged device_judged(const struct device_fact *device)
 	const struct steady_fact *steady = &device->steady;
 
 	if (steady->has)
-		return (struct judged){ true,
-					steady->idle,
-					steady->span_ns,
-					steady->busy_ns,
-					steady->idle_ns,
-					steady->kernel_ns,
-					steady->kernel_count,
-					steady->launch_sum_ns };
-	return (struct judged){
-		false,           device->idle,      device->span_ns,      device->busy_ns,
-		device->idle_ns, device->kernel_ns, device->kernel_count, device->launch_sum_ns
-	};
+		return (struct judged){ .steady = true,
+					.idle = steady->idle,
+					.span_ns = steady->span_ns,
+					.busy_ns = steady->busy_ns,
+					.idle_ns = steady->idle_ns,
+					.kernel_ns = steady->kernel_ns,
+					.kernel_count = steady->kernel_count,
+					.launch_sum_ns = steady->launch_sum_ns,
+					.waiting_ns = steady->waiting_ns,
+					.collective_ns = steady->collective_ns };
+	return (struct judged){ .idle = device->idle,
+				.span_ns = device->span_ns,
+				.busy_ns = device->busy_ns,
+				.idle_ns = device->idle_ns,
+				.kernel_ns = device->kernel_ns,
+				.kernel_count = device->kernel_count,
+				.launch_sum_ns = device->launch_sum_ns,
+				.waiting_ns = device->waiting_ns,
+				.collective_ns = device->collective_ns };
 }
 
 int facts_build(struct store *store, struct facts **ret_facts, struct err *err)

@@ -141,6 +141,7 @@ struct steady_fact {
 	int64_t start_ns, span_ns, busy_ns, idle_ns, kernel_ns; /* span: as of the device */
 	int64_t kernel_count;
 	int64_t launch_sum_ns;
+	int64_t waiting_ns, collective_ns; /* as of the device; FACT_UNKNOWN, 0 */
 	struct idle_fact idle[IDLE_COUNT];
 };
 
@@ -338,6 +339,7 @@ struct judged {
 	bool steady;
 	const struct idle_fact *idle; /* by cause */
 	int64_t span_ns, busy_ns, idle_ns, kernel_ns, kernel_count, launch_sum_ns;
+	int64_t waiting_ns, collective_ns;
 };
 struct judged device_judged(const struct device_fact *device);
 

@@ -152,6 +152,13 @@ static void family_waits(const struct family *family, struct waits *waits)
 	}
 }
 
+static bool is_collective_op(const struct timeline *timeline, uint32_t op, const bool *collective)
+{
+	return op_segment(timeline, op)->kind == STORE_kernel &&
+	       timeline->ops.key[op] < timeline->session->keys.count &&
+	       collective[timeline->ops.key[op]];
+}
+
 /* What of the waiting (a set) is waiting only: nothing else runs on the device. */
 static int64_t waits_alone(const struct timeline *timeline, uint32_t index,
 			   const struct interval *at, size_t count, const bool *collective)
@@ -164,9 +171,7 @@ static int64_t waits_alone(const struct timeline *timeline, uint32_t index,
 		uint32_t op = device_op(device, i);
 		int64_t start = op_start(&timeline->ops, op), end = op_end(&timeline->ops, op);
 
-		if (op_segment(timeline, op)->kind == STORE_kernel &&
-		    timeline->ops.key[op] < timeline->session->keys.count &&
-		    collective[timeline->ops.key[op]])
+		if (is_collective_op(timeline, op, collective))
 			continue;
 		/* Only what no earlier op has taken away. */
 		if (start < until)
@@ -186,13 +191,22 @@ static int64_t waits_alone(const struct timeline *timeline, uint32_t index,
 	return alone;
 }
 
-static void devices_out(const struct timeline *timeline, struct facts *facts, struct waits *waits)
+/* By key of a kernel: the caller frees it. */
+static bool *collectives_of(const struct session *session, const struct facts *facts)
 {
-	const struct session *session = timeline->session;
 	bool *collective = mem_zero(session->keys.count + 1);
 
 	for (size_t i = 0; i < facts->kernels.count; i++)
-		collective[facts->kernels.at[i].key] |= facts->kernels.at[i].collective;
+		if (facts->kernels.at[i].key < session->keys.count)
+			collective[facts->kernels.at[i].key] |= facts->kernels.at[i].collective;
+	return collective;
+}
+
+static void devices_out(struct timeline *timeline, struct facts *facts, struct waits *waits)
+{
+	const struct session *session = timeline->session;
+	bool *collective = collectives_of(session, facts);
+
 	for (uint32_t i = 0; i < session->devices.count; i++) {
 		struct device_fact *fact = &facts->devices.at[i];
 
@@ -206,6 +220,55 @@ static void devices_out(const struct timeline *timeline, struct facts *facts, st
 		fact->compared_last = waits[i].last;
 		order_values(waits[i].late_ns.at, waits[i].late_ns.count);
 		fact->late_p50_ns = waits[i].late_ns.at[(waits[i].late_ns.count - 1) / 2];
+		for (size_t k = 0; k < waits[i].at.count; k++)
+			*VEC_ADD(&timeline->devices[i].waits) = waits[i].at.at[k];
+	}
+	free(collective);
+}
+
+static int64_t collective_after(const struct timeline *timeline, uint32_t index, int64_t from,
+				const bool *collective)
+{
+	const struct tl_device *device = &timeline->devices[index];
+	struct cover cover = { 0 };
+
+	for (size_t i = 0; i < device->count; i++) {
+		uint32_t op = device_op(device, i);
+		int64_t start = op_start(&timeline->ops, op), end = op_end(&timeline->ops, op);
+
+		if (end > from && is_collective_op(timeline, op, collective))
+			cover_add(&cover, start > from ? start : from, end);
+	}
+	return cover_total(&cover);
+}
+
+void rank_steady(const struct timeline *timeline, struct facts *facts)
+{
+	bool *collective = collectives_of(timeline->session, facts);
+
+	for (uint32_t i = 0; i < facts->devices.count; i++) {
+		struct device_fact *fact = &facts->devices.at[i];
+		const struct tl_device *device = &timeline->devices[i];
+		VEC(struct interval) after = { 0 };
+
+		fact->steady.waiting_ns = FACT_UNKNOWN;
+		if (!fact->steady.has || fact->collective_ns <= 0)
+			continue;
+		fact->steady.collective_ns =
+			collective_after(timeline, i, fact->steady.start_ns, collective);
+		if (fact->waiting_ns == FACT_UNKNOWN)
+			continue;
+		for (size_t k = 0; k < device->waits.count; k++) {
+			struct interval at = device->waits.at[k];
+
+			at.start =
+				at.start > fact->steady.start_ns ? at.start : fact->steady.start_ns;
+			if (at.start < at.end)
+				*VEC_ADD(&after) = at;
+		}
+		fact->steady.waiting_ns =
+			waits_alone(timeline, i, after.at, after.count, collective);
+		VEC_DONE(&after);
 	}
 	free(collective);
 }

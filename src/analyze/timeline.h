@@ -164,7 +164,8 @@ struct tl_device {
 	size_t count;
 	VEC(struct tl_launches) launches; /* by start */
 	size_t launch_count;
-	struct pauses pauses; /* of some source of its ops */
+	struct pauses pauses;       /* of some source of its ops */
+	VEC(struct interval) waits; /* in collectives for another rank, in order and apart */
 };
 
 /* What a thread was at, at one moment; LOOK_EXACT: up to `end`. */
@@ -424,6 +425,8 @@ int collective_facts(struct timeline *timeline, struct store *store, struct fact
 		     struct err *err);
 /* What ranks in one profile waited for each other. */
 void rank_waiting(struct timeline *timeline, struct facts *facts);
+/* Of that, what lies in the steady part. */
+void rank_steady(const struct timeline *timeline, struct facts *facts);
 /* Into timeline.collectives: those of timeline.unsized whose ranks can be told. */
 /* Returns the streams that were too many to compare. */
 size_t rank_names(struct timeline *timeline);

@@ -67,6 +67,7 @@ void timeline_free(struct timeline *timeline)
 		pauses_done(&timeline->devices[i].pauses);
 		free(timeline->devices[i].order);
 		VEC_DONE(&timeline->devices[i].launches);
+		VEC_DONE(&timeline->devices[i].waits);
 	}
 	free(timeline->devices);
 	for (size_t i = 0; i < timeline->lanes.count; i++)

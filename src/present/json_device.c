@@ -245,6 +245,8 @@ static void put_steady(const struct facts *facts, const struct device_fact *devi
 	json_i64(json, "kernel_ns", steady->kernel_ns);
 	json_i64(json, "kernel_count", steady->kernel_count);
 	json_i64(json, "launch_sum_ns", steady->launch_sum_ns);
+	put_i64(json, "waiting_ns", steady->waiting_ns);
+	put_i64_unless(json, "collective_ns", steady->collective_ns, 0);
 	put_idle(facts, steady->idle, json);
 	json_end(json);
 }

@@ -326,11 +326,8 @@ static void print_waits(struct page *page, const struct device_fact *device)
 	remark(page,
 	       page_printf(
 		       page,
-		       device->steady.has
-			       ? _("With the set-up, the host waited for the GPU in %s of the "
-				   "span (%s), the GPU for the host in %s (%s).")
-			       : _("The host waited for the GPU in %s of the span (%s), the GPU "
-				   "for the host in %s (%s)."),
+		       _("The host waited for the GPU in %s of the span (%s), the GPU for the host "
+			 "in %s (%s)."),
 		       units_ns(&host, device->host_wait_ns),
 		       units_share(&host_share,
 				   (double)device->host_wait_ns / (double)device->span_ns),
@@ -383,8 +380,16 @@ static void print_delay(struct page *page, const struct device_fact *device)
 /* A sentence each for what the bar can't show. */
 static void print_remarks(struct page *page, const struct device_fact *device)
 {
+	struct judged judged = device_judged(device);
 	struct unit_text a, b, c;
 
+	if (judged.waiting_ns != FACT_UNKNOWN && judged.waiting_ns > 0)
+		remark(page, page_printf(page,
+					 _("%s of the busy time is waiting for another rank inside "
+					   "collectives."),
+					 units_ns(&a, judged.waiting_ns)));
+	if (judged.steady)
+		remark(page, _("Of the whole span, set-up included:"));
 	print_waits(page, device);
 	print_delay(page, device);
 	if (device->queued_p50_ns != FACT_UNKNOWN && device->queued_p95_ns != FACT_UNKNOWN)
@@ -397,12 +402,8 @@ static void print_remarks(struct page *page, const struct device_fact *device)
 					 units_count(&a, device->small_kernels),
 					 units_count(&b, device->kernel_count),
 					 units_ns(&c, SMALL_KERNEL_NS)));
-	if (device->waiting_ns != FACT_UNKNOWN && device->waiting_ns > 0)
-		remark(page, page_printf(page,
-					 _("%s of the busy time is waiting for another rank inside "
-					   "collectives."),
-					 units_ns(&a, device->waiting_ns)));
-	else if (device->collective_suspect_ns != FACT_UNKNOWN && device->collective_suspect_ns > 0)
+	if (judged.waiting_ns == FACT_UNKNOWN && device->collective_suspect_ns != FACT_UNKNOWN &&
+	    device->collective_suspect_ns > 0)
 		remark(page,
 		       page_printf(page,
 				   _("Collectives last %s; up to %s of that may be waiting for "

@@ -110,9 +110,10 @@ static void tell_late(const struct facts *facts, const struct device_fact *devic
 
 /* All ranks are in the profile: waiting is a fact. */
 static void tell_compared(const struct facts *facts, const struct rule *rule,
-			  const struct device_fact *device, struct findings *findings)
+			  const struct device_fact *device, const struct judged *judged,
+			  struct findings *findings)
 {
-	double share = share_of(device->waiting_ns, device->span_ns);
+	double share = share_of(judged->waiting_ns, judged->span_ns);
 	struct finding *finding = finding_add(
 		findings, rule, share >= WAIT_WARN_SHARE ? SEVERITY_WARN : SEVERITY_NOTE);
 	const char *rank = rank_of(facts, findings, device->device);
@@ -123,13 +124,14 @@ static void tell_compared(const struct facts *facts, const struct rule *rule,
 		findings,
 		_("Of %s in collectives on %s, %s (%s of the span) are waiting for a rank that "
 		  "came later, with nothing else running. It counts as busy, and is not work."),
-		units_ns(&all, device->collective_ns), rank, units_ns(&waiting, device->waiting_ns),
+		units_ns(&all, judged->collective_ns), rank, units_ns(&waiting, judged->waiting_ns),
 		units_share(&percent, share));
 	finding->grade = GRADE_HIGH;
-	finding_impact(finding, 0, device->waiting_ns, whole_of_device(device), device->span_ns);
-	finding_evidence(finding, "collective_ns", (double)device->collective_ns, "ns", rank);
-	finding_evidence(finding, "waiting_ns", (double)device->waiting_ns, "ns", rank);
+	finding_impact(finding, 0, judged->waiting_ns, part_judged(judged), judged->span_ns);
+	finding_evidence(finding, "collective_ns", (double)judged->collective_ns, "ns", rank);
+	finding_evidence(finding, "waiting_ns", (double)judged->waiting_ns, "ns", rank);
 	tell_late(facts, device, finding, findings);
+	tell_setup(findings, device, finding);
 	finding_advice(finding, _("Look at the rank that waits least: it is the late one, and what "
 				  "its host or GPU does before the collective is the cause (often "
 				  "its data loading)"));
@@ -145,8 +147,10 @@ static void apply(const struct facts *facts, const struct rule *rule, struct fin
 		if (!device->has_timeline || device->span_ns <= 0 || device->collective_ns <= 0)
 			continue;
 		if (device->waiting_ns != FACT_UNKNOWN) {
-			if (share_of(device->waiting_ns, device->span_ns) >= WAIT_SHARE)
-				tell_compared(facts, rule, device, findings);
+			struct judged judged = device_judged(device);
+
+			if (share_of(judged.waiting_ns, judged.span_ns) >= WAIT_SHARE)
+				tell_compared(facts, rule, device, &judged, findings);
 			continue;
 		}
 		if (suspect_ns != FACT_UNKNOWN &&

@@ -162,6 +162,52 @@ Test(rank_names, what_one_rank_lacks_at_the_end_is_left_out)
 	job_done(&job);
 }
 
+static void loads(struct job *job, int of, int64_t start_us, int64_t end_us)
+{
+	struct session *session = job->store->session;
+	struct lane lane = { .kind = LANE_THREAD,
+			     .source = job->source[of],
+			     .device = SESSION_NONE,
+			     .process = SESSION_NONE,
+			     .context = -1,
+			     .stream = -1,
+			     .tid = 1 };
+	struct call call = { .kind = CALL_RUNTIME,
+			     .lane = session_lane(session, &lane),
+			     .start_ns = start_us * US,
+			     .end_ns = end_us * US,
+			     .name = session_string(session, "cuLibraryLoadData", 17),
+			     .correlation = 1 };
+
+	sink_call(&job->store->sink, &call, NULL);
+}
+
+/* A wait of 50 ms for the other rank's start, and others in the steps, one of them in part
+ * before what is steady. */
+Test(rank_names, waiting_is_told_of_the_steady_part_apart)
+{
+	struct job job = job_new(2);
+	int64_t first[2] = { 10, 50010 };
+
+	for (int i = 0; i < 2; i++) {
+		loads(&job, i, 0, 5);
+		loads(&job, i, 50000, 1000000);
+	}
+	collective(&job, 0, 2, 9, "ncclDevKernel_AllReduce_Sum", first, 100);
+	for (int step = 0; step < 20; step++) {
+		int64_t at = 1000100 + step * STEP_US, enter[2] = { at, at + 900 };
+
+		collective(&job, 0, 2, 9, "ncclDevKernel_AllReduce_Sum", enter, 100);
+	}
+	analyze(&job);
+	cr_assert(rank(&job, 0)->steady.has);
+	cr_assert_eq(rank(&job, 0)->waiting_ns, (50000 + 20 * 900) * US);
+	cr_assert_eq(rank(&job, 0)->steady.waiting_ns, 20 * 900 * US);
+	cr_assert_eq(rank(&job, 0)->steady.collective_ns, 20 * 1000 * US);
+	cr_assert_eq(rank(&job, 1)->steady.waiting_ns, 0);
+	job_done(&job);
+}
+
 /* Another order, another time, one rank alone, a kind whose root need not wait. */
 Test(rank_names, streams_that_are_too_many_are_counted)
 {

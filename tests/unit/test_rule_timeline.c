@@ -661,6 +661,12 @@ Test(collective_wait, is_a_suspicion_until_ranks_are_compared)
 	cr_assert(!strstr(first(&bench)->claim, "Suspicion"));
 	cr_assert_eq(first(&bench)->grade, GRADE_HIGH);
 	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	/* What a long start hides counts in the steady part. */
+	fact->waiting_ns = 49 * MS;
+	fact->steady = (struct steady_fact){ true, 0, 100 * MS, .waiting_ns = 45 * MS };
+	cr_assert_eq(found_by(&bench, &rule_collective_wait), 1);
+	cr_assert_says(first(&bench)->claim, "45.0 ms (45 % of the span)");
+	cr_assert_eq(first(&bench)->impact_of, STRETCH_STEADY);
 	bench_done(&bench);
 }
 
