@@ -29,7 +29,7 @@ struct fault_meaning {
 	enum fault_weight weight;
 	bool known;       /* in a catalogue */
 	const char *name; /* "GPU_HAS_FALLEN_OFF_THE_BUS"; "" none */
-	/* Marked N_ (of data/: by tools/update-po), but causes and action of a number. */
+	/* Marked N_ (of data/: by tools/update-po). */
 	const char *meaning; /* "" only of what is no fault */
 	const char *causes;  /* "" none */
 	const char *action;

@@ -47,14 +47,15 @@ static const char *label_of(const struct know_entry *entry, const char *column)
 	return column;
 }
 
-/* What a fault is has a translation; what to do about it, and other tables, have none. */
+/* What a fault is and what to do about it has a translation; other tables have none. */
 static const char *shown_value(const struct know_entry *entry, const char *column,
 			       const char *value)
 {
 	bool is_fault = !strcmp(entry->kind, "xid") || !strcmp(entry->kind, "sxid");
-	bool is_title = !strcmp(column, "meaning") || !strcmp(column, "unit");
+	bool is_said = !strcmp(column, "meaning") || !strcmp(column, "unit") ||
+		       !strcmp(column, "likely_causes") || !strcmp(column, "action");
 
-	return is_fault && is_title ? _(value) : value;
+	return is_fault && is_said && *value ? _(value) : value;
 }
 
 static void explain_entry(struct page *page, const struct know_entry *entry)
