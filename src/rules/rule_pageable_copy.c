@@ -56,13 +56,24 @@ static struct copies pageable_of(const struct facts *facts, uint32_t device)
 	return sum;
 }
 
+/* Data that is brought once, before the loop, or copies that hide under kernels. */
+static bool costs_nothing_steady(const struct device_fact *device)
+{
+	const struct steady_fact *steady = &device->steady;
+
+	return steady->has &&
+	       share_of(steady->busy_ns - steady->kernel_ns, steady->span_ns) < PAGEABLE_SHARE;
+}
+
 static void tell(const struct facts *facts, const struct rule *rule,
 		 const struct device_fact *device, const struct copies *sum,
 		 struct findings *findings)
 {
 	double share = share_of(sum->union_ns, device->span_ns);
-	struct finding *finding = finding_add(
-		findings, rule, share >= PAGEABLE_WARN_SHARE ? SEVERITY_WARN : SEVERITY_NOTE);
+	bool once = costs_nothing_steady(device);
+	struct finding *finding =
+		finding_add(findings, rule,
+			    share >= PAGEABLE_WARN_SHARE && !once ? SEVERITY_WARN : SEVERITY_NOTE);
 	const char *where = tell_device(facts, findings, device->device);
 	struct unit_text count, bytes, ns, rate;
 	double rate_gbps = (double)sum->bytes / (double)(sum->sum_ns > 0 ? sum->sum_ns : 1);
@@ -80,6 +91,11 @@ static void tell(const struct facts *facts, const struct rule *rule,
 		  "through a staging buffer of the driver and holds the host up."),
 		units_count(&count, sum->count), where, units_bytes(&bytes, sum->bytes),
 		units_ns(&ns, sum->sum_ns), units_rate(&rate, rate_gbps * 1e9));
+	if (once)
+		finding->claim = finding_text(findings,
+					      _("%s In the steady part copies take next to no time "
+						"of their own: this is of the set-up."),
+					      finding->claim);
 	finding_impact(finding, low_ns, sum->union_ns, whole_of_device(device), device->span_ns);
 	finding_evidence(finding, "copies.pageable.count", (double)sum->count, "count", where);
 	finding_evidence(finding, "copies.pageable.bytes", (double)sum->bytes, "B", where);

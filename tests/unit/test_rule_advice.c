@@ -265,6 +265,32 @@ Test(advice, on_what_is_left_behind_asks_the_profile_for_its_kind)
 	bench_done(&bench);
 }
 
+Test(advice, on_copies_of_the_set_up_is_but_a_note)
+{
+	struct rule_bench bench = { 0 };
+	struct device_fact *fact = timeline(&bench, IDLE_HOST_LATE);
+
+	*VEC_ADD(&bench.facts.copies) = (struct copy_fact){
+		.kind = COPY_HTOD,
+		.pageable = 1,
+		.count = 10,
+		.bytes = 1 << 28,
+		.sum_ns = 90 * MS,
+		.union_ns = 90 * MS,
+		.gbps = 3,
+	};
+	fact->steady = (struct steady_fact){
+		.has = true, .span_ns = 100 * MS, .busy_ns = 90 * MS, .kernel_ns = 89 * MS
+	};
+	cr_assert_eq(found_by(&bench, &rule_pageable_copy), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_WARN);
+	fact->steady.kernel_ns = 90 * MS;
+	cr_assert_eq(found_by(&bench, &rule_pageable_copy), 1);
+	cr_assert_eq(first(&bench)->severity, SEVERITY_NOTE);
+	cr_assert(says(first(&bench), "this is of the set-up"));
+	bench_done(&bench);
+}
+
 Test(advice, on_copies_reads_memory_and_steps_fits_a_program_of_cuda)
 {
 	struct rule_bench bench = { 0 };
