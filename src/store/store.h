@@ -169,9 +169,9 @@ struct store_query {
 	bool keys_only;         /* kernels by key: without COL_name */
 };
 
-/* One decoded chunk, of a lane and a source that there are; borrowed until the next store_next or store_query_close.
- * Rows are in order of start. A column that was not asked for, or that this
- * kind does not have, is NULL. subkind is the range, link or mark kind. */
+/* One decoded chunk, of a lane and a source that there are; borrowed until the next store_next or
+ * store_query_close. Rows are in order of start. A column that was not asked for, or that this kind
+ * does not have, is NULL. subkind is the range, link or mark kind. */
 struct store_batch {
 	enum store_kind kind;
 	uint32_t lane;

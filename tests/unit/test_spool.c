@@ -257,7 +257,8 @@ Test(spool, where_sampling_ran_over_it_is_told_how_long_it_was_on)
 	cr_assert_not_null(
 		strstr(env_of("pc_sampling_cost"), ";period=20;samples=900;dropped=70;other=3"));
 	cr_assert(complains(0, "70 of 900 PC samples were dropped on the card"));
-	cr_assert(complains(1, "the memory for PC samples was full: stall reasons are of at most 2.1 s"));
+	cr_assert(complains(
+		1, "the memory for PC samples was full: stall reasons are of at most 2.1 s"));
 	cr_assert_null(spool_complaint(bench.spool, 2));
 	cr_assert_eq(loss(LOSS_malformed), 0);
 	bench_claim(&bench);
