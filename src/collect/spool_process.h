@@ -160,6 +160,7 @@ struct spooled {
 		uint32_t id;
 	} keys[64];
 	bool calibrates;
+	int64_t set_up_ns; /* when it last made a context or loaded a module; 0: not yet */
 	VEC(struct context_grids) grids;
 	char quiet_why[128]; /* what recording costs can't be told */
 	int64_t stuck_ns;    /* since when the slot at `tail` is unfinished; 0: it isn't */

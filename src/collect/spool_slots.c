@@ -259,6 +259,8 @@ static int take(struct spooled *p, const struct segment_slot *slot)
 		session_loss(p->sink->session, p->source, LOSS_malformed, 1);
 		return 0;
 	}
+	if (kind == SLOT_DEVICE || kind == SLOT_MODULE)
+		p->set_up_ns = (int64_t)slot->time_ns;
 	if (is_too_late(p, slot, kind))
 		return 0;
 	switch (kind) {

@@ -132,7 +132,7 @@ part waits 60 120 "$here/run_waits.sh"
 part record 20 120 bash -c 'exec "$0" "$((BOUND < 60 ? BOUND : 60))"' "$here/record_cupti.sh"
 part owed 40 300 bash -c 'exec "$0" "$((BOUND < 240 ? BOUND : 240))"' "$here/run_owed.sh"
 [[ $dry ]] || part train 90 460 "$here/run_cost.sh" 5 train
-part ops 30 120 "$here/run_ops.sh"
+part ops 80 240 "$here/run_ops.sh"
 [[ ! $skipped ]] || echo "to go on: ${DRY:+DRY=$DRY }tests/gpu/run_all.sh $limit --from $skipped" | tee -a "$rows"
 echo "ended at $SECONDS s; in all: $(grep -c ' ok      ' "$rows") held, $(grep -c 'FAILED' "$rows") failed, $(grep -c 'skipped' "$rows") skipped"
 exit $bad

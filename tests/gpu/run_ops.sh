@@ -6,12 +6,13 @@
 #   SONDE=build/portable/sonde tests/gpu/run_ops.sh
 #   DRY=build/dev tests/gpu/run_ops.sh           on puppets: that the script itself works
 #
-# About a minute on one H200. Needs libsonde-inject.so and its python/ beside sonde; on a
+# Two to three minutes on one H200. Needs libsonde-inject.so and its python/ beside sonde; on a
 # card nvcc, python3 with torch, ncu. What is not there is said to be skipped. Status 1 if a
 # claim fails.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dry=${DRY:+$(realpath "$DRY")}
+programs=$(realpath "${PROGRAMS:-$here/../../examples/programs}")
 sonde=$(realpath "${SONDE:-${dry:-$here/../../build/portable}/sonde}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -58,6 +59,16 @@ if [[ ! $dry ]] && python3 -c 'import torch' 2>/dev/null; then
 	echo "  ranges of aten::mul $n of 252000, names $names, $(stat -c %s ops.sonde) bytes"
 	((n >= 252000 && names == 1))
 	claim $? "--torch-ops: each operator's range, one name"
+	# One such run ended without a word on an H200, as if by a signal.
+	out=$(realpath "${OUT:-$work}")
+	for turn in 1 2 3 4 5 6; do
+		PYTHONFAULTHANDLER=1 run --calibrate -o train.sonde -- python3 "$programs/train.py" fast \
+			--profiler none --steps 500 >train.out 2>train.err
+		status=$?
+		((status == 0)) && grep -q '^wall' train.out
+		claim $? "--calibrate, train.py, run $turn: status $status, $(head -1 train.out)"
+		((status == 0)) || cp train.sonde train.err "$out/"
+	done
 else
 	echo "skipped PyTorch: not here"
 fi

@@ -2,7 +2,7 @@
 # What recording takes of a training step (train.py fast). First within one process: what CUPTI
 # itself adds, by what is asked of it, and what sonde does; beside them the same program
 # with nothing recorded at all, which says how much is chance. Then whole processes in turn:
-# alone, under `sonde run`, and under it without what it does beside the program.
+# alone, with a bare CUPTI consumer of more and more, and under `sonde run` of more and more.
 #
 #   SONDE=build/portable/sonde tests/gpu/run_train.sh [SECONDS [STEPS]]
 #
@@ -48,8 +48,12 @@ between() {
 	while ((SECONDS < limit)); do
 		printf '%s round 0\n' step processor >>"$out/run_train.rows"
 		turn plain
+		for bare in "" launch,launch_ex launch,launch_ex,driver_launch launch,launch_ex,copy; do
+			BARE=$bare turn "bare,$bare" env CUDA_INJECTION64_PATH="$work/bare.so"
+		done
+		turn kernels "$sonde" run --no-report -o p.sonde --no-threads --no-system -t kernel --
+		turn calls "$sonde" run --no-report -o p.sonde --no-threads --no-system -t cuda --
 		turn sonde "$sonde" run --no-report -o p.sonde --
-		turn beside_nothing "$sonde" run --no-report -o p.sonde --no-threads --no-system --
 	done
 	python3 "$here/run_parts.py" "$out/run_train.rows"
 }

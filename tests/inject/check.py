@@ -906,6 +906,8 @@ def calibrates(words, least_ns, most_ns):
             expect(told["windows"] >= 4, "windows")
             pauses = at.rows("select start_ns, end_ns from range where name = 'recording paused'")
             expect(len(pauses) >= told["windows"], "%d pauses in the profile" % len(pauses))
+            loaded = at.number("select max(start_ns) from mark where name='module loaded'")
+            expect(min(row["start_ns"] for row in pauses) - loaded >= 1e9, "none while the program sets itself up")
             device = [one for one in report["devices"] if one.get("span_ns")][0]
             expect(device["paused_ns"] > 0.5 * sum(row["end_ns"] - row["start_ns"] for row in pauses),
                    "%d ns off" % device["paused_ns"])

@@ -114,7 +114,7 @@ static unsigned int steady(unsigned int ms)
 int host_steady(void)
 {
 	gpu_begin();
-	say("launches %u\n", steady(4000));
+	say("launches %u\n", steady(5000));
 	return 0;
 }
 
