@@ -86,23 +86,25 @@ static bool obtains_memory(const char *name)
 	return begins_with_one_of(name, prefixes, sizeof(prefixes) / sizeof(prefixes[0]));
 }
 
-/* The names of what is recorded go into the segment. */
-static void record(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name,
-		   bool enable)
+static void record(struct inject *inject, uint32_t domain, uint32_t cbid, bool enable)
 {
-	struct segment *segment = atomic_load(&inject->segment);
-	struct segment_slot *slot;
-
 	if (domain == CUPTI_DOMAIN_RUNTIME)
 		(void)inject->cupti.cuptiActivityEnableRuntimeApi(cbid, enable);
 	else
 		(void)inject->cupti.cuptiActivityEnableDriverApi(cbid, enable);
-	slot = enable ? slot_take(segment) : NULL;
-	if (slot) {
-		slot->value = (uint64_t)domain << 32 | cbid;
-		slot->a = text_intern(segment, name, strlen(name));
-		slot_commit(slot, SLOT_API_NAME);
-	}
+}
+
+/* The names of what is recorded go into the segment. */
+static void name_call(struct inject *inject, uint32_t domain, uint32_t cbid, const char *name)
+{
+	struct segment *segment = atomic_load(&inject->segment);
+	struct segment_slot *slot = slot_take(segment);
+
+	if (!slot)
+		return;
+	slot->value = (uint64_t)domain << 32 | cbid;
+	slot->a = text_intern(segment, name, strlen(name));
+	slot_commit(slot, SLOT_API_NAME);
 }
 
 /* Calls that sonde has to be there for. */
@@ -133,9 +135,11 @@ static void watch(struct inject *inject, uint32_t domain, uint32_t cbid, const c
 	(void)inject->cupti.cuptiEnableCallback(1, inject->subscriber, domain, cbid);
 }
 
-/* `api`: some calls are recorded; one by one where the version can. */
+/* `api`: some calls are recorded; one by one where the version can. Callbacks stay on: to ask for
+ * them anew while the program's threads are in those calls would be for nothing. */
 static void walk(struct inject *inject, uint32_t domain, bool api, bool enable)
 {
+	bool first = enable && !inject->watching;
 	bool all = inject->trace >> TRACE_API_ALL & 1;
 
 	for (uint32_t cbid = 1, hole = 0; cbid < CBID_MAX && hole < HOLE_MAX; cbid++) {
@@ -146,9 +150,12 @@ static void walk(struct inject *inject, uint32_t domain, bool api, bool enable)
 			continue;
 		}
 		hole = 0;
-		if (api && (all || matters(name)))
-			record(inject, domain, cbid, name, enable);
-		if (enable)
+		if (api && (all || matters(name))) {
+			record(inject, domain, cbid, enable);
+			if (first)
+				name_call(inject, domain, cbid, name);
+		}
+		if (first)
 			watch(inject, domain, cbid, name);
 	}
 }
@@ -167,4 +174,5 @@ void calls_switch(struct inject *inject, bool enable)
 			(void)(enable ? inject->cupti.cuptiActivityEnable(kinds[i])
 				      : inject->cupti.cuptiActivityDisable(kinds[i]));
 	}
+	inject->watching |= enable;
 }

@@ -123,6 +123,7 @@ struct inject {
 	_Atomic bool may_flush, flushed; /* at exit: by the thread, which may hang */
 	bool has_thread;
 	bool quiet;             /* calls are off, too */
+	bool watching;          /* callbacks are asked for, and calls have names */
 	_Atomic bool in_thread; /* the thread is inside CUPTI */
 	_Atomic uint64_t overflow_bytes;
 	uint32_t start_cbid, stop_cbid; /* cuProfilerStart, cuProfilerStop; 0: not asked for */
