@@ -1,5 +1,5 @@
 """What CUPTI has of a program that runs under sonde and has not handed over: the records in the
-buffers that it holds, and what lies behind the first place that is not written yet.
+buffers that it holds, and what lies behind the first that is none.
 
     held.py PID-OF-SONDE FILE.gz    prints a line a record; the buffers themselves to FILE.gz
 
@@ -49,6 +49,7 @@ def tell(buffer):
     at = 0
     while at + 8 <= len(buffer):
         kind = struct.unpack_from("<I", buffer, at)[0]
+        is_open, kind = kind >> 31, kind & 0x7FFFFFFF
         if kind not in BYTES:
             behind = buffer[at:]
             zeros = len(behind) - len(behind.lstrip(b"\0"))
@@ -60,7 +61,7 @@ def tell(buffer):
             for row in range(at + zeros, min(at + zeros + 512, len(buffer)), 32):
                 print("    %6d  %s" % (row, " ".join("%016x" % word for word in struct.unpack_from("<4Q", buffer, row))))
             return
-        line = "    %6d  %-12s" % (at, NAMES.get(kind, kind))
+        line = "    %6d  %-12s%s" % (at, NAMES.get(kind, kind), " not ended" * is_open)
         if kind in (4, 5):
             cbid, start, end, _pid, tid, correlation = struct.unpack_from("<IQQIII", buffer, at + 4)
             line += " cbid %d, %d to %d, thread %d, correlation %d" % (cbid, start, end, tid, correlation)
