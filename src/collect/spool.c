@@ -203,15 +203,6 @@ static void ask_process(struct spooled *p, uint32_t ask)
 	atomic_fetch_or(&p->segment->wanted, ask);
 }
 
-/* A pause while contexts are made and modules come says nothing of what recording costs, and who
- * switches CUPTI then is where nobody else has been. */
-static bool is_settled(const struct spooled *p)
-{
-	static const int64_t SETTLED_NS = 1000000000;
-
-	return p->set_up_ns && clock_steady_ns() - p->set_up_ns >= SETTLED_NS;
-}
-
 /* The file of the program that the process is now. */
 static bool program_of(const struct spooled *p, struct stat *ret)
 {
@@ -494,7 +485,7 @@ int spool_take(struct spool *spool, struct sink *sink, struct err *err)
 				continue;
 		}
 		p->calibrates = spool->calibrates;
-		if (spool->ask && (!(spool->ask & WANT_QUIET) || is_settled(p)))
+		if (spool->ask && (!(spool->ask & WANT_QUIET) || spooled_is_settled(p)))
 			ask_process(p, spool->ask);
 		/* Before the take: nothing comes after it. */
 		over = !is_alive(p, name) || is_replaced(spool, p);

@@ -267,8 +267,10 @@ int spooled_pc_sample(struct spooled *p, const struct segment_slot *slot);
  * the segment says of it can't be (counted). */
 bool spooled_pc_summary(struct spooled *p, struct pc_summary *ret_summary);
 
-/* spool_quiet.c: a kernel that was recorded; at the end what recording cost, into the
- * environment. NULL, or why it can't be told. */
+/* spool_quiet.c: has the process been set up for a while? */
+bool spooled_is_settled(const struct spooled *p);
+/* A kernel that was recorded; at the end what recording cost, into the environment. NULL, or why
+ * it can't be told. */
 void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel);
 const char *spooled_quiet_summary(struct spooled *p);
 

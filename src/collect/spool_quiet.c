@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/spool_process.h"
 #include "model/note.h"
@@ -122,6 +123,15 @@ static void insert(const struct spooled *p, struct context_grids *grids, int64_t
 		memmove(&runs[at + 1], &runs[at], (grids->runs.count - 1 - at) * sizeof(*runs));
 		runs[at] = (struct grid_run){ number, number, start_ns, start_ns };
 	}
+}
+
+/* A pause while contexts are made and modules come says nothing of what recording costs, and who
+ * switches CUPTI then is where nobody else has been. */
+bool spooled_is_settled(const struct spooled *p)
+{
+	static const int64_t SETTLED_NS = 1000000000;
+
+	return p->set_up_ns && clock_steady_ns() - p->set_up_ns >= SETTLED_NS;
 }
 
 void spooled_quiet_kernel(struct spooled *p, const struct cupti_kernel *kernel)

@@ -218,6 +218,7 @@ static const struct column PHASE_COLUMNS[] = {
 static void print_phases(struct page *page, const struct facts *facts)
 {
 	struct table table = { .columns = PHASE_COLUMNS, .column_count = 6 };
+	bool readbacks = false;
 
 	/* That all is of no phase tells nothing. */
 	if (facts->phases.count == 1 && facts->phases.at[0].phase == PHASE_OTHER)
@@ -226,6 +227,7 @@ static void print_phases(struct page *page, const struct facts *facts)
 		const struct phase_fact *phase = &facts->phases.at[i];
 		bool other = phase->phase == PHASE_OTHER;
 
+		readbacks |= phase->phase == PHASE_READBACK;
 		table_cell(&table, phase_title(phase->phase));
 		table_cell(&table, other ? NULL : cell_count(page, phase->count));
 		table_cell(&table, cell_ns(page, phase->wall_ns));
@@ -234,6 +236,10 @@ static void print_phases(struct page *page, const struct facts *facts)
 		table_cell(&table, phase->name ? text_string(page, facts, phase->name) : NULL);
 	}
 	print_titled(page, _("Phases"), &table);
+	if (readbacks)
+		page_wrap(page, INK_PLAIN, "", 2, INK_DIM,
+			  _("Read-backs are in the other phases, too: by what they do, not by "
+			    "when."));
 }
 
 static void print_outliers(struct page *page, const struct step_facts *steps)

@@ -785,17 +785,3 @@ Test(spool, calls_outside_of_what_the_gates_open_are_left_out)
 	cr_assert_eq(bench.record->ranges.at[0].start_ns, 200);
 	cr_assert_eq(bench.record->ranges.at[0].end_ns, 300);
 }
-
-/* libsonde-osrt.so goes by `closed`, the other library does what is wanted. */
-Test(spool, stop_and_start_reach_both_libraries)
-{
-	atomic_store(&bench.head->owner[0], (uint32_t)getpid());
-	spool_ask_stop(bench.spool);
-	take();
-	cr_assert_eq(atomic_load(&bench.segment->closed), CLOSED_NOW);
-	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_STOP);
-	spool_ask_start(bench.spool);
-	take();
-	cr_assert_eq(atomic_load(&bench.segment->closed), CLOSED_NOT);
-	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_START);
-}

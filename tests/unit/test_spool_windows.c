@@ -85,3 +85,17 @@ Test(spool_windows, of_the_spool_hold_where_the_process_has_none)
 	cr_assert_str_eq(text(bench.record->ranges.at[0].name), "around the end");
 	cr_assert_eq(bench.record->marks.count, 0);
 }
+
+/* libsonde-osrt.so goes by `closed`, the other library does what is wanted. */
+Test(spool_windows, stop_and_start_reach_both_libraries)
+{
+	atomic_store(&bench.head->owner[0], (uint32_t)getpid());
+	spool_ask_stop(bench.spool);
+	take();
+	cr_assert_eq(atomic_load(&bench.segment->closed), CLOSED_NOW);
+	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_STOP);
+	spool_ask_start(bench.spool);
+	take();
+	cr_assert_eq(atomic_load(&bench.segment->closed), CLOSED_NOT);
+	cr_assert_eq(atomic_exchange(&bench.segment->wanted, 0), WANT_START);
+}
